@@ -186,8 +186,8 @@ def libfabric_lacks_provider(case: Case) -> Hit | None:
 
 
 _ANOTHER_MPICH = (
-    "use an MPICH that was built with an external libfabric (`--with-libfabric=DIR`) or with one of these "
-    "providers; do not mount the host's libfabric, because this MPICH does not load it"
+    "use an MPICH that was built with an external libfabric (`--with-libfabric=DIR`) or with a provider for "
+    "the host's network; do not mount the host's libfabric, because the present MPICH does not load it"
 )
 
 
@@ -244,8 +244,8 @@ def _without_driver(case: Case, fabrics: tuple[Fabric, ...]) -> Hit | None:
 
 
 def _without_verbs(case: Case, fabrics: tuple[Fabric, ...]) -> Hit | None:
-    """Return the finding about an image with NCCL and without libibverbs, or ``None`` if NCCL needs a plugin
-    for each network of the host. NCCL needs libibverbs for each network that it supports without a plugin.
+    """Return a finding if NCCL needs libibverbs for a network of the host. The image has no libibverbs. NCCL
+    does not need libibverbs for networks that NCCL reaches through a plugin.
     """
     row = next((row for row in fabrics if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
     if row is None:

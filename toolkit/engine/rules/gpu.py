@@ -17,7 +17,7 @@ PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 _NO_GPUS = "The container has no access to the GPUs of its node"
 _OF_NVIDIA = ("nvidia", "--gpu", "libcuda", podman.HOOKS)
-"""Texts in podman's options for NVIDIA GPUs: CDI and device names, ``--gpus``, libcuda, hook folders."""
+"""Texts in podman's options that give a container NVIDIA GPUs, such as ``--device=nvidia.com/gpu=all``."""
 
 
 def names_gpus(case: Case) -> bool:
@@ -278,12 +278,12 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
 
 
 def _left_out(case: Case) -> Hit | None:
-    """Return the finding that this release of the runtime mounts no NVIDIA devices into a private /dev."""
+    """Return a finding if an option such as --contain makes an old container runtime hide /dev/nvidia*."""
     found, hidden = case.host_facts.runtime, hides(case, "shm")
     if found is None or not hidden or not case.host_facts.gpus:
         return None
     option, evidence = next(iter(hidden)), (*case.cite("host.runtime"), *hidden.values())
-    title = f"{_NO_GPUS}: with {option}, this release of the runtime does not mount /dev/nvidia*"
+    title = f"{_NO_GPUS}: with {option}, {found.name} {found.version} does not mount /dev/nvidia*"
     fix = f"leave out `{option}`; or ask the administrators to install a later release"
     rows = (r for r in runtime().hidden_gpus if r.name == found.name and within(found.version, r.versions))
     return next((Hit(evidence, title=title, fix=fix, source=row.source) for row in rows), None)
@@ -321,7 +321,7 @@ def _not_visible(case: Case) -> Hit | None:
 
 @rule(
     "gpu-libraries-missed",
-    "This release of the container runtime may not find the driver's libraries",
+    "The host's container runtime may not find the libraries of the NVIDIA driver",
     severity="warning",
     fix=(
         "mount the driver's libraries, for example with `--bind /usr/lib64/libcuda.so.1`; or ask the "

@@ -208,7 +208,9 @@ def too_few_nodes(case: Case) -> Hit | None:
     facts=("host.architecture", "image.architecture"),
 )
 def architecture_differs(case: Case) -> Hit | None:
-    """A program that was built for another architecture than the host's fails with 'Exec format error'."""
+    """If a program was built for a different processor architecture, the program does not start on the host
+    ('Exec format error').
+    """
     case.ask("host.architecture", "image.architecture")
     if case.host.architecture == case.image.architecture:
         return None
@@ -275,8 +277,8 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
     word = next((word for word in case.plan.launcher if word.startswith("--mpi=")), "")
     kind = word.removeprefix("--mpi=")
-    # If Slurm offers no type of the interface that the profile's type uses (PMIx, or PMI without PMIx), the
-    # rule slurm-lacks-pmix or slurm-lacks-pmi2 reports the fault.
+    # If Slurm offers no PMIx type at all, the rule slurm-lacks-pmix reports the fault in the mode srun-pmix.
+    # If Slurm offers only PMIx types, the rule slurm-lacks-pmi2 reports the fault in the mode srun-pmi2.
     if kind in {"", "none", *types} or not any(is_plugin(t) == is_plugin(kind) for t in types if t != "none"):
         return None
     offered = ", ".join(types)

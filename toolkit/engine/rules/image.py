@@ -210,9 +210,9 @@ def libfabric_missing(case: Case) -> Hit | None:
 )
 def libfabric_lacks_providers(case: Case) -> Hit | None:
     """The providers of Intel's libfabric are separate files. Without FI_PROVIDER_PATH, Intel's libfabric
-    searches a folder whose path was set at build time and which images do not have. Without a provider,
-    MPI_Init fails even for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. LD_LIBRARY_PATH is
-    not enough, because libfabric does not search LD_LIBRARY_PATH for its providers.
+    searches a folder that Intel chose when it built libfabric. Images do not have this folder. Without a
+    provider, MPI_Init fails even for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH.
+    LD_LIBRARY_PATH is not enough, because libfabric does not search LD_LIBRARY_PATH for its providers.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
     if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):
@@ -220,7 +220,7 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
     shared = setting_value(case, "I_MPI_FABRICS") == "shm"
     if shared or (folder and setting_value(case, _PROVIDER_PATH)) or not _in_reach(case, mpi):
         return None
-    # Facts files of earlier toolkit releases do not list providers, so the rule does not require this fact.
+    # Facts files of earlier toolkit releases do not list providers; the rule then decides without the list.
     unread = "libfabric_providers" in case.image_facts.unknown
     found = case.image.libfabric_providers if unread else case.image_facts.libfabric_providers
     if not folder and found != ():
@@ -270,8 +270,8 @@ def image_sets_rank(case: Case) -> Hit | None:
 
 def _other_exits(case: Case) -> tuple[Outcome, ...]:
     """Return the outcomes that may occur instead of a crash. With several ranks on each of several nodes,
-    the host's mpirun may stop a rank before the rank crashes (2 of 14 launches in tests/matrix/truth: pmix,
-    mpirun-host with 2 ranks on each of 2 nodes, Intel MPI 2021.11 and 2021.13).
+    the host's mpirun may stop a rank before the rank crashes. tests/matrix/truth records two such launches,
+    of Intel MPI 2021.11 and 2021.13, on the cluster pmix with 2 ranks on each of 2 nodes.
     """
     asked = case.request
     crowd = case.mode == "mpirun-host" and asked.nodes > 1 and asked.ranks_per_node > 1
@@ -330,7 +330,8 @@ def brings_libfabric(case: Case) -> bool:
 )
 def mpi_release_defect(case: Case) -> Hit | None:
     """Recorded launches show that some MPI releases fail in certain launches, for example with several ranks
-    on a node. If all ranks of a node share one PMIx identity, this rule counts these ranks as one rank.
+    on a node. Under Hydra, all ranks of a node can inherit the same PMIx identity from srun. This rule then
+    counts these ranks as one rank.
     """
     case.ask("image.mpi.version")
     mpi, found = case.image.mpi, offer(case)
@@ -359,9 +360,9 @@ def mpi_release_defect(case: Case) -> Hit | None:
 
 
 def _avoids_defect(case: Case, mpi: ImageMpi, row: Defect) -> bool:
-    """Return whether the launch avoids a defect. If the row names no network module (``netmod``), a launch
-    with the variable or option ``lifted_by`` avoids the defect. Otherwise, an MPI that uses another module
-    avoids the defect. If the row's outcome is ``ok``, toolkit assumes that an unknown module avoids it.
+    """Return whether the launch avoids a defect. A defect with ``netmod`` occurs only if MPICH uses this
+    network module. If MPICH's module is unknown and the defect only causes a warning (outcome ``ok``),
+    toolkit assumes another module. A defect without ``netmod`` does not occur with ``lifted_by``.
     """
     if not row.netmod:
         return row.lifted_by in {*case.plan.env, *case.plan.container}

@@ -14,7 +14,9 @@ _WRITABLE = (*HOST_FOLDERS, "/dev/shm")  # noqa: S108 - folders that the runtime
 _AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
 _NO_SERVER = frozenset(("isolated", "cray", "flux", "s1", "s2"))
-"""Components of Open MPI's framework pmix without a PMIx server (open-mpi/ompi:opal/mca/pmix at v4.1.4)."""
+"""Components of Open MPI's framework pmix that contain no PMIx server (open-mpi/ompi:opal/mca/pmix at
+v4.1.4).
+"""
 
 
 @rule(
@@ -66,7 +68,8 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
 )
 def image_launcher_refuses_root(case: Case) -> Hit | None:
     """With `--fakeroot`, the user has user ID 0 in the container. With user ID 0, Open MPI's mpirun stops
-    before it starts a rank, unless an option or two variables allow user ID 0.
+    before it starts a rank. To allow user ID 0, give mpirun the option `--allow-run-as-root`, or set both
+    OMPI_ALLOW_RUN_AS_ROOT and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM to 1.
     """
     case.ask("image.mpi", "image.mpi.launcher")
     mpi, found = case.image_facts.mpi, hides(case, "identity")

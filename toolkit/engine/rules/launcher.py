@@ -121,8 +121,8 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
     """If the releases of mpirun and of the image's MPI library differ, some pairs of releases work, some
     abort, and some hang.
 
-    toolkit predicts the outcome for pairs with recorded launches. It also does so if both sides have one
-    Open MPI release and one PMIx series.
+    toolkit predicts the outcome for pairs with recorded launches. toolkit also predicts the outcome if mpirun
+    and the image have the same Open MPI release and the same PMIx series.
     """
     case.ask("host.mpis", "image.mpi.interfaces", "image.pmix")
     host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
@@ -215,8 +215,8 @@ def container_launcher_absent(case: Case) -> Hit | None:
 
 
 def _launcher_of_another_mpi(case: Case) -> Hit | None:
-    """Return the finding about an image in which mpirun is from Open MPI, but the program needs MPICH or
-    Intel MPI, and this MPI has no mpirun.
+    """Return the finding about an image whose mpirun belongs to Open MPI, although the program needs MPICH or
+    Intel MPI. The image has no mpirun of the MPI that the program needs.
     """
     mpi = case.image_facts.mpi
     owner = _starter(case, mpi) if mpi is not None and mpi.implementation in HYDRA else None
@@ -265,7 +265,7 @@ def container_launcher_fails(case: Case) -> Hit | None:
     row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host_facts)}), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
-        because = f"toolkit's developers have not tested mpirun of {mpi_name(starter)} in similar containers"
+        because = f"toolkit's developers have not tested mpirun of {mpi_name(starter)} in this kind of launch"
         return Hit(evidence, "unknown", because)
     if row.outcome != "ok":
         # For several nodes, ssh is not enough, because ssh starts programs outside the container.
@@ -286,8 +286,9 @@ def container_launcher_fails(case: Case) -> Hit | None:
 
 
 def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | None:
-    """Return the finding about the image's Open MPI (``mpi``) if mpirun belongs to another Open MPI of the
-    image (``starter``); ``None`` if the two releases are equal or work together.
+    """Return a finding if mpirun and the program use different Open MPIs of the image: mpirun belongs to
+    ``starter``, and the program loads ``mpi``. Return ``None`` if both have the same release, or if toolkit
+    knows that the two releases work together.
     """
     evidence = case.cite("image.mpi", "image.mpirun", "image.pmix")
     if not _is_same_installation(starter.launcher or "", starter):

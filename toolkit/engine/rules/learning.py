@@ -84,9 +84,9 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def tensorflow_cudnn_mismatch(case: Case) -> Hit | None:
-    """Within a major release of cuDNN, a program works with the release of its build and with newer releases,
-    but not with older releases. A cuDNN of another major release has a different library name, so TensorFlow
-    does not find the library.
+    """TensorFlow works with the cuDNN release that it was built with, and with newer cuDNN releases that have
+    the same major number. TensorFlow does not work with older releases. A cuDNN of another major release has
+    a different library name, so TensorFlow does not find the library.
 
     With a wrong cuDNN, TensorFlow fails at the first convolution, or trains on the CPU.
     """
@@ -110,8 +110,8 @@ def _wheel(case: Case) -> Wheel | None:
 def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
     """Return whether a wheel has no machine code for a GPU, so the driver must compile the wheel's PTX code.
 
-    Machine code for one compute capability also runs on GPUs with a higher minor number of this capability
-    (CUDA C++ Programming Guide, binary compatibility).
+    For example, machine code for compute capability 8.0 also runs on GPUs with compute capability 8.6, but
+    not on GPUs with 7.5 or 9.0 (CUDA C++ Programming Guide, binary compatibility).
     """
     same = [c for c in wheel.native if cuda.major(c) == cuda.major(kind.compute)]
     return all(older(kind.compute, c) for c in same) and not older(kind.compute, wheel.ptx)
@@ -225,9 +225,9 @@ def cudnn_dropped_gpu(case: Case) -> Hit | None:
     advice=True,
 )
 def nccl_lacks_gpu(case: Case) -> Hit | None:
-    """NCCL runs its own kernels on the GPU. For a GPU that is newer than the NCCL release, the driver
-    compiles the kernels at start, or the kernels fail. On a GPU that NCCL no longer supports, the kernels
-    fail.
+    """NCCL runs its own kernels on the GPU. For a GPU that is newer than the NCCL release, the driver must
+    compile the kernels from PTX code at start. If NCCL contains no suitable PTX code, the kernels fail. On a
+    GPU that NCCL no longer supports, the kernels fail.
     """
     case.have("host.gpus", "image.nccl")
     return _dropped_gpu(case, "image.nccl", case.image.nccl or "", "NCCL", cuda.cuda().nccl_gpu)
@@ -296,7 +296,7 @@ def nccl_known_bad(case: Case) -> Hit | None:
 
 @rule(
     "nccl-needs-plugin",
-    "The image does not have the plugin that NCCL needs for this network",
+    "The image does not have the plugin that NCCL needs for the host's network",
     severity="warning",
     fix=(
         "install aws-ofi-nccl and the libfabric that it needs in the image, or bind the plugin of the "
@@ -330,8 +330,9 @@ def nccl_needs_plugin(case: Case) -> Hit | None:
 
 
 def _brings_plugin(case: Case) -> bool:
-    """Return whether the launch probably provides an NCCL plugin: a container option (such as Shifter's
-    ``--module=nccl-plugin``), a bind or LD_LIBRARY_PATH names NCCL, RCCL or aws-ofi-nccl.
+    """Return whether the launch probably provides an NCCL plugin. toolkit looks for the words nccl, rccl and
+    aws-ofi in LD_LIBRARY_PATH, in binds, and in container options, such as Shifter's
+    ``--module=nccl-plugin``.
     """
     given = case.plan.env.get("LD_LIBRARY_PATH", "")
     words = (*case.plan.container, *case.plan.binds, given)
@@ -339,8 +340,8 @@ def _brings_plugin(case: Case) -> bool:
 
 
 def _plugin_out_of_reach(case: Case, path: str, networks: list[str]) -> Hit | None:
-    """Return a finding if the loader does not search the folder of the plugin, which NCCL opens by name;
-    otherwise ``None``.
+    """Return a finding if the image has NCCL's network plugin, but the loader does not search the plugin's
+    folder.
     """
     given = {**case.image_facts.environment, **case.plan.env}
     folder, paths = posixpath.dirname(path), given.get("LD_LIBRARY_PATH", "").split(":")

@@ -56,8 +56,8 @@ def _folders_before_image(case: Case) -> str | None:
 def programs_find_no_mpi(case: Case) -> Hit | None:
     """The image has an MPI, but no program finds this MPI. One possible reason is that the loader does not
     search the MPI's folder. Another is that the programs need a different MPI implementation, whose library
-    has another name. In the launch mode gloo, toolkit checks only Horovod's library, because a Horovod that
-    was built with MPI does not load without an MPI library.
+    has another name. In the launch mode gloo, ranks communicate without MPI. toolkit then checks only
+    Horovod's library, because a Horovod that was built with MPI does not load without an MPI library.
     """
     mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":
@@ -195,8 +195,8 @@ def bind_lacks_mpi_4(case: Case) -> Hit | None:
 
 
 def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
-    """Return whether an MPICH, or the MPICH on which a Cray MPI is based, is within ``mpich``, a range of
-    releases such as ``>=4.0``. Cray MPI 9 is based on MPICH 4.
+    """Return whether the release of an MPICH is in the range ``mpich``, such as ``>=4.0``. For Cray MPI, the
+    release of the MPICH on which it is based must be in this range. Cray MPI 9 is based on MPICH 4.
     """
     if mpi.implementation == "cray":
         return within(mpi.version or "", mpich.replace("4.0", "9.0"))
