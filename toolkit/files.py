@@ -159,8 +159,8 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
 
     The function writes a temporary file in the folder of ``path``, then renames the temporary file to
     ``path``. Without ``mode``, the umask decides the permissions, as for any new file. With ``mode``, the new
-    file has these permissions, and only the owner can read the temporary file until toolkit sets them. If
-    anything fails, the old file is unchanged and no temporary file remains.
+    file has these permissions. Until toolkit sets the permissions, only the owner can read the temporary
+    file. If anything fails, the old file is unchanged and no temporary file remains.
 
     Raises:
         OSError: the folder does not exist or is not writable, or the disk is full; the error names ``path``.

@@ -351,7 +351,7 @@ def rank_outside_step(case: Case) -> Hit | None:
     if in_slurm(case) and case.state("host.slurm.version") == "unknown":
         raise Undecided("host.slurm.version")
     variable = knowledge.mpi().outside_step.variable
-    because = f"the ranks on the node of mpirun have no {variable}"
+    because = f"the ranks on the same node as mpirun have no {variable}"
     taken = set(case.plan.unset) & {variable, "SLURM_STEPID"}
     all_outside = case.request.nodes == 1 or taken or not in_slurm(case)
     refused = _refuses_other_nodes(case)

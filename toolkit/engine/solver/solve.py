@@ -230,8 +230,8 @@ class _Solver:
         """Return the facts that cause the contradiction between the constraints in ``core``. Without these
         facts, a stack would exist.
 
-        If the cluster is a constraint in ``core``, the result omits conflicts between two components. The
-        predictions for the cluster are then more useful to the user.
+        If the cluster is a constraint in ``core``, the result omits conflicts between two components, because
+        :meth:`troubles` already tells the user why each launch mode fails.
         """
         problem = self.problem(core)
         find_stack(problem)
