@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs only Slurm, singularity and the image. Submit with: sbatch job.sh
 #
-# Launch mode bind: Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7
+# Launch mode bind: Open MPI 4.1.4 in the image uses PMIx 4.2.2, compatible with Slurm's PMIx 5.0.7
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

@@ -3,7 +3,7 @@
 #
 # NEVER RUN: toolkit has no recorded launch on a machine with PBS. Read this script before you use it.
 #
-# Launch mode gloo: Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7
+# Launch mode gloo: Open MPI 4.1.4 in the image uses PMIx 4.2.2, compatible with Slurm's PMIx 5.0.7
 # PBS starts this script.
 #
 #PBS -N mnist

@@ -3,7 +3,7 @@
 #
 # NEVER RUN: toolkit has no recorded launch with podman-hpc. The command line follows the documentation of podman-hpc. Read this script before you use it.
 #
-# Launch mode srun-pmix: Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7
+# Launch mode srun-pmix: Open MPI 4.1.4 in the image uses PMIx 4.2.2, compatible with Slurm's PMIx 5.0.7
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

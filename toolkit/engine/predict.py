@@ -37,13 +37,13 @@ chooses ``gloo`` only if the user requests this mode, because ``gloo`` works onl
 """
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
-"""Launch modes for programs that do not use MPI, if the image has such a program."""
+"""Launch modes for PyTorch, JAX and TensorFlow programs whose ranks find each other without MPI."""
 
 _SEVERITIES = ("error", "warning", "info")
 _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
 """Launch modes whose availability depends only on facts about the host."""
 _OF_HOST = {"environment-cleaned"}
-"""Rules that apply to a host without an image, although these rules also read facts about the image's MPI."""
+"""Ids of rules that :func:`judge_host` uses, although these rules also read facts about an image."""
 _NOT_OF_HOST = {
     *(
         "bind-source-missing",
@@ -53,7 +53,7 @@ _NOT_OF_HOST = {
         "compute-nodes-not-asked",
     ),
 }
-"""Rules about the host that `toolkit probe` does not show for a host without an image."""
+"""Ids of rules that :func:`judge_host` skips, although these rules read only facts about the host."""
 
 
 def predict(

@@ -21,7 +21,7 @@ def _by_mpi(case: Case) -> str:
     match case.mode:
         case "srun-pmix":
             client, server = plain(case.image_facts.pmix), plain(case.host_facts.pmix)
-            return f"{mpi} in the image uses PMIx {client}; Slurm offers PMIx {server}"
+            return f"{mpi} in the image uses PMIx {client}, compatible with Slurm's PMIx {server}"
         case "srun-pmi2":
             return f"{mpi} in the image supports PMI, which Slurm's pmi2 plugin offers"
         case "mpirun-host":
@@ -34,8 +34,8 @@ def _by_mpi(case: Case) -> str:
             return "Gloo in Horovod connects the ranks over TCP, without MPI"
         case _ if AGENT in case.plan.launcher:
             return (
-                f"mpirun of {mpi} starts the ranks; the job script starts mpirun's daemons on the other "
-                "nodes with srun"
+                f"mpirun of {mpi} starts the ranks; with srun, the job script starts mpirun's daemons on the "
+                "other nodes"
             )
         case _:
             return f"mpirun of {mpi} starts the ranks on one node"

@@ -101,11 +101,12 @@ class Rule:
     ``instead`` are launch modes that avoid the fault. If toolkit predicts that one of these modes works, the
     finding names the best of them before the text of ``fix``. ``fix`` itself names no launch mode, because a
     rule does not know whether other modes work. If the rule finds its fault, ``accelerator`` is the outcome
-    for the GPUs: ``cpu-only``, or, for findings with the severity ``error``, ``gpu-failure``.
+    for the GPUs: ``cpu-only`` or ``gpu-failure``. ``gpu-failure`` counts only if the severity of the finding
+    is ``error``.
 
-    ``programs`` are the programs that the rule concerns. If ``programs`` is empty and one of ``modes`` needs
-    no MPI, the rule concerns all programs. If ``programs`` is empty and all of ``modes`` need MPI, the rule
-    concerns only programs whose ranks find each other through MPI.
+    ``programs`` are the programs that the rule concerns. If ``programs`` is empty and all of ``modes`` need
+    MPI, the rule concerns only programs whose ranks find each other through MPI. If ``programs`` is empty and
+    ``modes`` include a mode such as ``torch``, which needs no MPI, the rule concerns all programs.
     """
 
     id: str

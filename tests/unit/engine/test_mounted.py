@@ -84,7 +84,7 @@ def test_a_host_without_any_mpi_mounts_none():
     nothing = cray(folder_mpis=())
     said = predict_plan(nothing, of("mpich"), REQUEST, plan(nothing, of("mpich"), REQUEST, "bind"))
     assert said.outcome == "unavailable"
-    assert "no MPI is in folders of Cray or modules" in said.because
+    assert "no MPI is in Cray's folders or in folders that environment modules name" in said.because
 
 
 def test_the_hosts_own_mpirun_starts_the_ranks_if_srun_serves_nothing():

@@ -42,7 +42,7 @@ DESCRIBED = {
     "sarus": "tar",
 }
 """Runtimes whose scripts the project never ran, with the end of an image's name for each."""
-BECAUSE = "Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7"
+BECAUSE = "Open MPI 4.1.4 in the image uses PMIx 4.2.2, compatible with Slurm's PMIx 5.0.7"
 
 EVERYTHING = spec(
     ranks_per_node=4,

@@ -93,7 +93,9 @@ def explain(text: str | bytes, tail: str | bytes = b"", missing_lines: int = 0) 
 
 
 def recognise(output: Output) -> Recognised:
-    """Return the log signatures that match an output, and the range of lines that toolkit did not read."""
+    """Return the known messages in an output. The result also has the range of lines that toolkit did not
+    read, for example because of the time limit.
+    """
     found = search(output, _patterns(), _SECONDS, stems())
     matches = (_match(signature, output, found) for signature in knowledge.signatures())
     return Recognised(
@@ -141,8 +143,10 @@ def _overcome(signature: LogSignature, matches: PatternLines) -> int:
 
 
 def _ending(signature: LogSignature, matches: PatternLines) -> float:
-    """Return the position of the line in which Slurm starts to stop the ranks. A signature with ``alive``
-    matches only before this line; for a signature without ``alive``, return infinity.
+    """Return the position of the first line in which Slurm says that it stops the ranks.
+
+    A signature that is marked ``alive`` matches only before this line, because similar messages after this
+    line are consequences of the stop. For all other signatures, return infinity.
     """
     lines = matches.positions[ENDING] if signature.alive else ()
     return min(lines, default=math.inf)

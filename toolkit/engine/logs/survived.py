@@ -19,7 +19,7 @@ _PROGRESS = re.compile(
 """A pattern for a progress line, which a program writes while it computes."""
 
 _ENOUGH = 2
-"""Minimum number of progress lines after an error that show that a process survived the error."""
+"""If at least this number of progress lines follows an error, toolkit assumes that a process survived it."""
 
 _SLURM = ("slurmstepd", "srun:", "sacct:")
 
@@ -54,8 +54,8 @@ _SET_UP = (
         {"file-system-or-quota", "program-start", "user-configuration"},
     ),
 )
-"""Patterns for errors of a job's setup, such as a failed ``module load``, after which the job continues. The
-set after a pattern has the fault classes of the later errors that the setup error may cause.
+"""Patterns for errors of a job's setup, such as a failed ``module load``, after which the job continues.
+Each pattern has a set of fault classes: later errors of these classes may be consequences of the setup error.
 """
 
 _COPES = re.compile(
@@ -71,8 +71,8 @@ _BAD_END = re.compile(
     r"|kill\w*|exception|cannot|unable|could(?:n.t| not)|can.t|lost|dead|died|timed out|refused"
     r"|denied|invalid)\b"
 )
-"""A pattern for words of failure in the last line of an output, or in a line that says how a program
-continues.
+"""A pattern for words of failure. A line with such a word does not show that a program continues. In the last
+line of an output, such a word shows that the program failed.
 """
 
 _TIMED = r"^\W{0,2}(?:\d{4}-)?\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d\S{0,8}\W{1,4}(?:\[?\w[\w.]{0,40}\]?\W{1,3}){0,2}"
@@ -184,8 +184,10 @@ def overcome_errors(output: Output, clue: Clue, errors: Sequence[Clue]) -> set[i
     """Return the positions of an error and of the later errors of the same class, if the job survived all of
     these errors; otherwise, return an empty set.
 
-    A job survives an error if the program says how it continues, or that it finished. The last line of the
-    output must report no failure. ``errors`` are all lines that may report a failure.
+    A job survives an error if the program says how it continues. It survives an error of a command such as
+    ``rm`` if the program says that it finished. It survives a log line of level ``ERROR`` if a log line of
+    level ``INFO`` says that the program finished. The last line of the output must report no failure.
+    ``errors`` are all lines that may report a failure.
     """
     last = max((one.position for one in (clue, *errors)), default=-1)
     end = [(at, one.text) for at, one in output.before(output.pages[-1].end, _LAST)]

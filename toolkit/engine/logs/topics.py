@@ -16,7 +16,9 @@ GENERAL_CLASSES = ("unknown-error", "python-exception", "exit-status")
 """Fault classes of lines that do not name the subject of the fault, such as a device or a library."""
 
 _QUOTED = 15
-"""Maximum number of lines between an error and the other program's output that the error message quotes."""
+"""Number of lines after an error message in which toolkit looks for the output of another program, such as a
+compiler, that the message quotes.
+"""
 
 _QUOTES = re.compile(
     r"(?i)(?:^|[\s(])(?:std(?:out|err)|output|details?|reason|caused by|error message|last error)\W{0,2}:\s*$"
@@ -75,8 +77,8 @@ frameworks compile at run time. Without the removal, toolkit would assign the ex
 
 
 def class_of_text(text: str) -> str | None:
-    """Return the fault class whose subject (a library or a device) a line names first; ``None`` if the line
-    names no subject.
+    """Return the fault class of the library or device that a line names first; ``None`` if the line names
+    no library or device that toolkit knows.
     """
     text = _FOLDERS.sub("", _VALUE.sub("''", text))
     found = ((match.start(), class_) for class_, pattern in _subjects() if (match := pattern.search(text)))

@@ -66,8 +66,8 @@ _KEY = re.compile(r"KeyError: (?P<key>'[^']{1,200}'|\"[^\"]{1,200}\")")
 """A pattern for an exception that says only which key is missing."""
 
 _SENTENCE = 12
-"""If a later exception repeats a missing key in at least this number of words, toolkit assumes that the later
-exception explains why the key is missing.
+"""If a later exception names the missing key and has at least this number of words, toolkit assumes that the
+later exception explains why the key is missing.
 """
 
 _TYPE = re.compile(r"(?P<type>[\w.]{1,200}): (?P<message>.{12,})")
@@ -75,7 +75,9 @@ _LOST = re.compile(r"(?:ConnectionResetError|ConnectionAbortedError|BrokenPipeEr
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
 _DIGIT = re.compile(r"\d")
 _SAYS_FAULT = re.compile(r"(?i)\b(?:expected|cannot|must|invalid|unknown|unable|failed|missing|mismatch)\b")
-"""A pattern for words in the message of an exception whose type is missing from the output."""
+"""A pattern for words of failure, such as ``expected`` or ``missing``. If the output lacks the type of an
+exception, toolkit recognises the line of the exception by such a word.
+"""
 
 _INNERMOST = 8
 """Maximum number of innermost frames whose files toolkit stores, to find the library that failed."""

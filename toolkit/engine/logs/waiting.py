@@ -13,7 +13,9 @@ _TIMED_OUT = re.compile(
 )
 
 _JOINED = re.compile(r"\bworld_size=(?P<size>\d{1,9}), worker_count=(?P<joined>\d{1,9})\b")
-"""A pattern for the numbers of expected and joined ranks of PyTorch's store."""
+"""A pattern for a message of PyTorch: ``world_size`` is the number of expected ranks, and ``worker_count`` is
+the number of ranks that have joined.
+"""
 
 _COLLECTIVE = re.compile(
     r"\[Rank (\d{1,6})\] Watchdog caught collective operation timeout: "

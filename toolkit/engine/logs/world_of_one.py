@@ -28,8 +28,8 @@ _TOO_FEW = r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes"
 """
 
 _TOLD = r"^job: \d+, (\d+) ranks? on "
-"""A pattern for the first line of toolkit's job script, which contains the number of ranks that the job
-requests.
+"""A pattern for the first line that toolkit's job script prints. The line contains the number of ranks that
+the job requests.
 """
 
 _SIZES = (_RANK_OF, _RANK_AND_SIZE, _SIZE, _TOO_FEW)
@@ -41,8 +41,8 @@ _MOST_CLAIMS = 10_000
 
 _SHOWN = 3
 _FIX = (
-    "run `toolkit doctor IMAGE`, which names a launch mode that works; give `srun --mpi` an interface "
-    "that the MPI in the image supports; leave out `--cleanenv` and `--containall`, which remove the "
+    "run `toolkit doctor IMAGE`, which names a launch mode that works; or give `srun --mpi` an interface "
+    "that the MPI in the image supports; or leave out `--cleanenv` and `--containall`, which remove the "
     "launcher's variables"
 )
 

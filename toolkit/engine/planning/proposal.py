@@ -277,9 +277,9 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return the options of the container runtime, such as ``--env OPAL_PREFIX=/opt/ompi``, that pass the
-    present folder of a moved Open MPI to mpirun in the container. The plan's variables would reach only the
-    ranks.
+    """If the image's Open MPI was moved after its build, return the options of the container runtime that
+    tell mpirun in the container the new folder, such as ``--env OPAL_PREFIX=/opt/ompi``. The plan's variables
+    would reach only the ranks.
 
     The runtime reads the value of ``--env`` as a comma-separated list, so the function omits folders whose
     path contains a comma.

@@ -101,8 +101,8 @@ def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -
 
 
 def _nccl(host: HostFacts) -> dict[str, str]:
-    """Return NCCL_SOCKET_IFNAME with the prefixes of the fast interfaces, or with ``^`` and the prefixes to
-    exclude.
+    """Return NCCL_SOCKET_IFNAME with the names of the fast interfaces. If no interface is fast, the value is
+    ``^`` and the prefixes of the interfaces that NCCL must not use.
 
     ``^`` excludes interfaces (NCCL user guide, NCCL_SOCKET_IFNAME). If the value would exclude all
     interfaces, NCCL_SOCKET_IFNAME stays unset and NCCL chooses an interface. Also exclude interfaces without
@@ -127,8 +127,8 @@ def _user_site(request: Request, image: ImageFacts) -> dict[str, str]:
 
 
 def _temporary(host: HostFacts, site: Site | None) -> dict[str, str]:
-    """Return a TMPDIR that exists in the container: the site's scratch folder, or /tmp. If the site profile
-    has no scratch folder and the host sets no TMPDIR other than /tmp, the result is empty.
+    """Return a TMPDIR that exists in the container: the site's scratch folder, or /tmp. The result is
+    empty if the site profile has no scratch folder and the host's TMPDIR is unset or is /tmp.
     """
     if site and site.scratch:
         return {"TMPDIR": site.scratch}

@@ -112,7 +112,7 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
     """Return the variable that selects the PMIx client's security module ``native``, if the PMIx server may
     prefer munge (Slurm's authentication service).
 
-    Without this variable, the client also selects ``native``, but each rank prints a long message that
+    The client selects ``native`` even without this variable, but then each rank prints a long message that
     the client's munge module is missing.
     """
     ways = image.pmix_components.get("psec", ())
@@ -134,8 +134,8 @@ def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, 
     if mode == "gloo":
         return dict(_GLOO)
     if mode == "mpirun-container" and "PATH" in image.environment:
-        # mpirun puts its own folder, such as /usr/bin, first in PATH.
-        # Without the image's PATH, ranks would start the distribution's Python, not the image's Python.
+        # mpirun puts its own folder, such as /usr/bin, first in the PATH of the ranks. With this PATH, ranks
+        # would start the distribution's Python. So give the ranks the image's PATH.
         return {"PATH": image.environment["PATH"]}
     return {}
 

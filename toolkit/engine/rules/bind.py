@@ -48,7 +48,8 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
         looked = case.host_facts.folder_mpis is not None
         if not looked and _CRAY & set(case.host_facts.fabrics or ()):
             raise Undecided("host.folder_mpis")
-        where = "no MPI is in folders of Cray or modules" if looked else "toolkit searched no other folder"
+        others = "no MPI is in Cray's folders or in folders that environment modules name"
+        where = others if looked else "toolkit searched no other folder"
         title = f"No MPI of the host can be mounted: no mpirun is on PATH, and {where}"
         return Hit(case.cite("host.mpis"), "unavailable", title=title)
     if host.library is None:
@@ -186,8 +187,8 @@ def _loads_mounted(case: Case) -> bool:
 )
 def bind_library_older(case: Case) -> Hit | None:
     """The host's libfabric lacks an interface that the image's MPI needs, because the host's libfabric is too
-    old. The loader finds the mounted libfabric of the host before the image's libfabric. The rule also
-    applies if programs load libopen_mpi of Open MPI 6 from the image and libmpi from the host.
+    old. The loader finds the mounted libfabric of the host before the image's libfabric. The rule applies if
+    programs load the image's MPI, or libopen_mpi of Open MPI 6 from the image and libmpi from the host.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi, half = provider_guarded(case), case.original.mpi, is_split(case)
@@ -214,8 +215,8 @@ def bind_library_older(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_library_missing(case: Case) -> Hit | None:
-    """The launch does not mount all libraries that the host's MPI needs. The loader must find the remaining
-    libraries in the image.
+    """The launch mounts only the folders of the host's MPI. If this MPI needs libraries from other folders of
+    the host, the loader must find these libraries in the image.
     """
     case.ask("host.mpis", "image.mpi")
     host = provider_guarded(case)
@@ -245,8 +246,8 @@ def _linked_libraries(host: HostMpi) -> set[str]:
 
 
 def _second_libraries(case: Case, host: HostMpi) -> set[str]:
-    """Return the libraries that programs also need because they load libopen_mpi from the image. Return an
-    empty set if they do not load libopen_mpi from the image.
+    """If programs load libmpi from the host and libopen_mpi from the image, return the libraries that they
+    need because of libopen_mpi; otherwise, return an empty set.
 
     libopen_mpi needs PMIx. The loader finds a mounted PMIx of the host before the image's PMIx. Programs then
     need all libraries that the PMIx component of the host's MPI needs.
@@ -347,7 +348,8 @@ def bind_plugins_missing(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.mpi")
     because = f"the host's {mpi_name(host)} looks for components in {host.plugins}, which is not mounted"
     if inside.plugins and _loads_components_of(host.version, inside.version):
-        because = f"{because}; toolkit's developers have not tested it with {mpi_name(inside)}'s components"
+        pair = f"{mpi_name(host)} with components of {mpi_name(inside)}"
+        because = f"{because}; toolkit's developers have not tested {pair}"
         return Hit(evidence, "unknown", because)
     return Hit(evidence, "init-failure", because)
 

@@ -184,7 +184,7 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
 
 @rule(
     "library-path-hides-driver",
-    "The LD_LIBRARY_PATH of this launch hides the host's GPU driver",
+    "The LD_LIBRARY_PATH of this launch lacks the folder of the host's GPU driver",
     severity="error",
     fix=f"add {DRIVER} to LD_LIBRARY_PATH as the last folder",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; EESSI/software-layer issue 231",
