@@ -74,9 +74,9 @@ def open_image(
     transport prefix such as ``oci:`` (:mod:`toolkit.image.files.reference`). ``platform``, for example
     ``linux/arm64``, selects one image of a multi-platform index. If the image has no multi-platform index,
     toolkit checks that the image is for ``platform``. If the file ``IMAGE.sha256`` is in the folder of the
-    image file, toolkit compares the image with this checksum before it reads the image. ``view`` names the
-    program of a rank, and the image's folders over which host folders are mounted. The facts apply to this
-    program.
+    image file, toolkit compares the image with this checksum before it reads the image. ``view`` contains
+    the command of a rank, and the image's folders over which the runtime mounts host folders. The facts
+    apply to the program in this command.
 
     Raises:
         BadInput: if toolkit cannot read the file, the file is not an image, or the image is not for

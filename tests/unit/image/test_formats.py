@@ -222,6 +222,16 @@ def _index(layout: Path):
     yield (layout / "blobs" / top.replace(":", "/")).read_bytes()
 
 
+def test_images_without_a_platform_are_not_guessed_from(tmp_path):
+    layout = _several(tmp_path, "linux/amd64", "linux/amd64")
+    manifests = json.loads(next(_index(layout)))["manifests"]
+    for manifest in manifests:
+        del manifest["platform"]
+    (layout / "index.json").write_text(json.dumps({"manifests": manifests}))
+    with pytest.raises(BadInput, match=r"several images that may be for linux/.*; its platforms: unknown"):
+        inspect(layout)
+
+
 def test_of_several_names_one_is_named(tmp_path):
     layout = _several(tmp_path, "linux/amd64", "linux/amd64", tags=("one", "docker.io/x:two"))
     with pytest.raises(BadInput, match=r"the layout contains several images: docker\.io/x:two, one"):
@@ -346,7 +356,7 @@ def test_indexes_that_lead_to_no_end_are_given_up(tmp_path):
         files[f"blobs/sha256/{named(inner)}"] = inner
         inner = json.dumps({"manifests": [{"digest": f"sha256:{named(inner)}", "size": 1}]}).encode()
     layout = written(tmp_path / "layout", {**files, "oci-layout": b"{}", "index.json": inner})
-    with pytest.raises(CheckFailed, match="its indexes form a loop"):
+    with pytest.raises(CheckFailed, match="the layout's indexes form a loop"):
         inspect(layout)
 
 

@@ -115,7 +115,7 @@ def test_names_that_lead_out_are_refused(name):
         ({"a": "->b", "b": "->a", "a/x": "1"}, "form a loop"),
         ({"n" * 256: "1"}, "a name of more than 255 characters"),
         ({"/n" * 3000: "1"}, "a path of 6000 characters"),
-        ({"a": "->" + "b/" * 3000}, "the target of a link in it has 6000 characters"),
+        ({"a": "->" + "b/" * 3000}, "the target of a link in the image has 6000 characters"),
     ],
 )
 def test_what_no_engine_would_unpack_is_refused(layer, why):

@@ -57,7 +57,8 @@ def solve(
         request: the requirements of the user.
         python: the image's Python and its packages.
         replaceable: the image's packages that the environment may hide.
-        earlier_versions: the versions of packages in an earlier environment, which toolkit keeps if possible.
+        earlier_versions: package name → version in the environment file that the new file replaces. toolkit
+            keeps these versions if possible.
         tell: receives progress messages.
 
     Raises:
@@ -122,8 +123,8 @@ class _Search:
         return self._question(self._dependents(), self.stays, {})
 
     def held_fixed(self) -> PinRequest:
-        """Return the query that fixes only the versions of kept packages. An environment may replace a kept
-        package only with ``--replace``.
+        """Return the query that fixes only the versions of kept packages: packages such as NumPy and mpi4py,
+        which an environment may replace only with ``--replace``.
         """
         versions = {name: package.version for name, package in self.stays.items()}
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
@@ -177,7 +178,7 @@ def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
 
 def _explain(search: _Search) -> None:
     """Raise an error if the requirements contradict kept packages of the image; the message names these
-    packages. Return if toolkit finds no contradiction.
+    packages. Do nothing if toolkit finds no contradiction.
     """
     try:
         pins = pin_requirements(search.free(), build=False)

@@ -54,7 +54,7 @@ class Budget:
         """Count one tar member; raise ``CheckFailed`` if the image has more members than toolkit's limit."""
         self._entries -= 1
         if self._entries < 0:
-            raise self._endless("it lists more files than toolkit's limit")
+            raise self._endless("the image lists more files than toolkit's limit")
 
     def keep(self, texts: int) -> None:
         """Subtract the memory of a new entry of the file index from the budget; ``texts`` is the size of the
@@ -62,18 +62,19 @@ class Budget:
         """
         self._index -= _ENTRY + texts
         if self._index < 0:
-            raise self._endless("it lists more files than toolkit's limit")
+            raise self._endless("the image lists more files than toolkit's limit")
 
     def add_stored(self, size: int) -> None:
-        """Increase the limit of unpacked bytes in proportion to ``size``, the size of an archive, or of a
-        file of an OCI layout, in bytes.
+        """Increase the limit of unpacked bytes by ``_RATIO`` times ``size``.
+
+        ``size`` is the number of bytes of an archive, or of one file in an OCI layout.
         """
         self._inflated += _RATIO * size
 
     def inflate(self, count: int) -> None:
         self._inflated -= count
         if self._inflated < 0:
-            raise self._endless("it decompresses to far more than its size")
+            raise self._endless("the image decompresses to far more than its size")
 
     def _endless(self, reason: str) -> CheckFailed:
         return CheckFailed(

@@ -60,7 +60,7 @@ def noted_digest(sif: Path, digest: str) -> str:
     """Return the SHA-256 that the checksum file has for a SIF; ``digest`` is the SIF's real SHA-256.
 
     Users may rename a SIF and its checksum file, so the file name in a line may differ from the SIF's name.
-    Such a line applies to the SIF if the line contains the SIF's real SHA-256.
+    A line with another file name applies to the SIF if the line contains the SIF's real SHA-256.
 
     Raises:
         BadInput: if the checksum file has no line for the SIF.
@@ -141,7 +141,7 @@ def note(target: Path, digest: str) -> None:
 
 
 def _checksums(target: Path) -> dict[Path, str]:
-    """Return the checksum files to write for a SIF: their paths, and the file name for the line in each.
+    """Return the paths of a SIF's checksum files, each with the file name that toolkit writes into it.
 
     If ``target`` is a link to the SIF and already has its own checksum file, the result contains both the
     checksum file beside the SIF and the checksum file beside the link.

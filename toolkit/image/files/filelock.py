@@ -1,4 +1,4 @@
-"""Lock a file that processes replace by a rename, so that two processes never replace it at the same time."""
+"""Lock a file, so that only one process at a time replaces the file with a rename."""
 
 import contextlib
 import fcntl
@@ -13,8 +13,8 @@ def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold an exclusive lock (flock(2)) on the file at ``path``; wait while another process holds the lock.
 
     If another process replaces the file during the wait, toolkit locks the new file instead. If the file
-    system does not support locks, this function locks nothing. In this case, callers detect a change by
-    another process with :func:`identity`.
+    system does not support locks, this function locks nothing. In this case, callers call :func:`identity`
+    to detect that another process changed the file.
 
     Args:
         path: an existing regular file.

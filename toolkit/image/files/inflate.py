@@ -109,8 +109,10 @@ class GzipSource(_Unpacked):
         return self._source.slow
 
     def _go(self, offset: int) -> None:
-        """Restore the last saved decoder state at or before ``offset``. Do nothing if ``offset`` is not
-        before the current chunk and no saved state is nearer.
+        """Restore the last saved decoder state at or before ``offset``.
+
+        Keep the current state if ``offset`` is in or after the current chunk, and the saved state is not
+        after this chunk.
         """
         mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.offset) - 1]
         if offset < self._at - len(self._chunk) or mark.offset > self._at:

@@ -197,7 +197,8 @@ class LayeredTree:
             return
         if len(entry.target) > _MAX_PATH:
             raise self._refusal(
-                f"the target of a link in it has {len(entry.target)} characters; Linux allows {_MAX_PATH}"
+                f"the target of a link in the image has {len(entry.target)} characters; "
+                f"Linux allows {_MAX_PATH}"
             )
         self._budget.keep(_weight(name) + _weight(entry.target))
         if isinstance(node, _Folder):
@@ -285,7 +286,7 @@ class LayeredTree:
             links += 1
             if below.kind != "link":
                 raise self._refusal(
-                    f"it has a file below the path {_short_name(path)}, which is not a folder"
+                    f"it has a file below the path {_short_name(path)}, but this path is not a folder"
                 )
             if links > _MAX_LINKS or len(below.target) > _MAX_PATH:
                 raise self._refusal(f"the links in the path {_short_name(path)} form a loop")
@@ -305,7 +306,9 @@ class LayeredTree:
             raise self._refusal(f"it has a path of {len(name)} characters; Linux allows {_MAX_PATH}")
         path = posixpath.normpath(name.lstrip("/")) if name.strip("/") else ""
         if path == ".." or path.startswith("../"):
-            raise self._refusal(f"its path {_short_name(name)} points outside the image")
+            raise self._refusal(
+                f"a file in the image has the path {_short_name(name)}, which points outside the image"
+            )
         if len(path) > _MAX_NAME and any(len(part) > _MAX_NAME for part in path.split("/")):
             raise self._refusal(f"it has a file with a name of more than {_MAX_NAME} characters")
         return "" if path == "." else path

@@ -11,7 +11,8 @@ class MountedTree:
     """The files of the image ``base``, and the file system ``mount`` that the runtime mounts at
     ``mount_point``.
 
-    ``texts`` maps paths to contents. It adds these files to ``base`` and ``mount``, or replaces files there.
+    ``texts`` maps paths to contents. toolkit adds these files; they hide the files with the same paths in
+    ``base`` and ``mount``.
     """
 
     def __init__(self, base: FileTree, mount: FileTree, mount_point: str, texts: Mapping[str, str]) -> None:

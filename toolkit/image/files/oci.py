@@ -105,7 +105,7 @@ def _candidates(
     """
     if depth > _MOST_DEEP or len(descriptors) + len(digests) > _MOST:
         raise CheckFailed(
-            f"{blobs.name}: toolkit stopped reading: its indexes form a loop or list too many images"
+            f"{blobs.name}: toolkit stopped reading: the layout's indexes form a loop or list too many images"
         )
     candidates: list[_Candidate] = []
     for descriptor in descriptors:
@@ -162,8 +162,9 @@ def _choose_candidate(name: str, candidates: list[_Candidate], platform_name: st
     fits = [c for c in candidates if c.platform is None or _fits(c.platform, platform)]
     if not fits or (len({c.descriptor.digest for c in fits}) > 1 and any(c.platform is None for c in fits)):
         shown = ", ".join(sorted({str(c.platform or "unknown") for c in candidates})[:20])
+        found = "several images that may be" if fits else "no image"
         raise BadInput(
-            f"{name}: the layout has no image for {platform}; its platforms: {shown}",
+            f"{name}: the layout has {found} for {platform}; its platforms: {shown}",
             fix="choose a platform with `--platform`",
         )
     return fits[0]

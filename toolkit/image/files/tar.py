@@ -47,7 +47,7 @@ class TarMember(NamedTuple):
     target: str
     hard: bool
     sparse: bool
-    """Whether the file is sparse, so that the tar does not store its gaps."""
+    """Whether the file is sparse: the tar leaves out ranges of zeros in the file."""
 
 
 def is_tar(head: bytes) -> bool:
@@ -200,7 +200,7 @@ def _after_map(source: ByteSource, block: bytes, offset: int, budget: Budget) ->
 
 
 def padded_size(size: int) -> int:
-    """Return the number of bytes that a member of ``size`` bytes takes in a tar: a multiple of 512."""
+    """Return the bytes that a member's data takes in a tar: ``size``, rounded up to a multiple of 512."""
     return -(-size // _BLOCK) * _BLOCK
 
 

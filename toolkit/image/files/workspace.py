@@ -51,7 +51,7 @@ def folder() -> Iterator[Path]:
 @contextlib.contextmanager
 def beside(target: Path) -> Iterator[Path]:
     """Yield the path of a hidden temporary file in the folder of ``target``. The caller creates the file.
-    After use, remove the file if it still exists.
+    At the end of the ``with`` block, toolkit removes the file if it still exists.
     """
     remove_stale(target.parent, rf"{re.escape(f'.{target.name}.')}{_owner_pattern()}\.part")
     part = target.with_name(f".{target.name}.{_owner()}.part")

@@ -12,8 +12,8 @@ from collections.abc import Callable
 WINDOW = 8 << 20
 """Maximum size in bytes of a zstd window, the data that a decoder keeps in memory (RFC 8878, 3.1.1.1.2)."""
 _DICTIONARY = 16 << 20
-"""Memory limit of the xz decoder in bytes. For a squashfs from mksquashfs, the decoder's dictionary is at
-most as large as one block (at most 1 MiB).
+"""Memory limit of the xz decoder in bytes. This limit is sufficient, because mksquashfs's xz dictionary is at
+most as large as a block, and a block has at most 1 MiB.
 """
 
 
@@ -95,15 +95,15 @@ def _lz4(data: bytes, limit: int) -> bytes:
         if length <= distance:
             out += out[start : start + length]
         else:
-            # A match copies earlier output. If the match is longer than its distance from the end of the
-            # output, the copied bytes repeat.
+            # A match copies earlier output, from `distance` bytes before the end of the output. If `length`
+            # is larger than `distance`, the copied bytes repeat.
             out += (out[start:] * (length // distance + 1))[:length]
     return bytes(out)
 
 
 def _length(data: bytes, position: int, start: int) -> tuple[int, int]:
     """Return the length of a run of literals or of a match in an LZ4 block, and the position after the
-    bytes of this length.
+    bytes that encode this length.
 
     ``start`` is the four-bit length in the token. If ``start`` is 15, the length continues in the bytes from
     ``position``: toolkit adds these bytes to ``start``, up to and including the first byte below 255.

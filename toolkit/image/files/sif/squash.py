@@ -201,7 +201,7 @@ class SquashTree:
 
     def _read_block(self, position: int, word: int) -> bytes:
         stored = word & (_STORED - 1)
-        # Linux makes the same check (fs/squashfs/block.c).
+        # Linux also rejects a block that is stored in more bytes than the block size (fs/squashfs/block.c).
         if stored > self._block_size:
             raise self._broken(f"it has a block with {stored} stored bytes, more than the block size")
         return self._content(position, stored, self._block_size, plain=bool(word & _STORED))

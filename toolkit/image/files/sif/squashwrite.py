@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 BLOCK = 1 << 18
 """The block size in bytes.
 
-For ``import torch``, blocks of 128 KiB need more reads, and blocks of 1 MiB need twice the CPU time
-(docs/startup.md).
+For ``import torch``, blocks of 128 KiB need more reads than blocks of 256 KiB. Blocks of 1 MiB need twice the
+CPU time of blocks of 256 KiB (docs/startup.md).
 """
 _METADATA = 8192
 _LEVEL = 3
