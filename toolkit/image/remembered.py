@@ -23,10 +23,10 @@ _READERS = ("image", "knowledge", "model", "program")
 def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[], ImageFacts]) -> ImageFacts:
     """Return the facts of an image file from the cache. If the cache lacks the facts, call ``read``.
 
-    ``digest`` is the SHA-256 of the image file, and ``form`` is its format. ``view`` has the rank's program,
-    and the image's folders over which the runtime mounts host folders. The cache key contains these three
-    values and the modification times of toolkit's code. It lacks the image's path, so copies of an image
-    share one cache entry.
+    ``digest`` is the SHA-256 of the image file, and ``form`` is its format. ``view`` has the program
+    that a rank runs, and the image's folders that the runtime hides by mounts of host folders. The
+    cache key contains these three values and the modification times of toolkit's code. It lacks the image's
+    path, so copies of an image share one cache entry.
     """
     key = msgspec.json.encode((digest, form, view, identity(Path(view.env)) if view.env else (), _code()))
     name = hashlib.sha256(key).hexdigest()

@@ -1,9 +1,9 @@
 """Read the ELF headers of a program or a library. The headers name, for example, the libraries that the file
 needs and the folders in which ld.so searches.
 
-This module reads only the segment table and the dynamic section of an ELF file, and limits how many of their
-entries it reads. Python libraries that parse ELF files read as many entries as a file claims to have.
-A malicious file may claim billions. elf(5) and the System V ABI describe the format.
+This module limits the number of entries that it reads from each table of an ELF file. Python libraries that
+parse ELF files read as many entries as a file claims to have. A malicious file may claim billions. elf(5) and
+the System V ABI describe the format.
 """
 
 import struct

@@ -9,8 +9,8 @@ _ENTRY = struct.Struct("<iIIIQ")
 _MOST = 50_000
 _LONGEST = 4096
 _ABI = {"x86_64": 0x0300, "i386": 0x0000, "aarch64": 0x0A00, "ppc64le": 0x0500, "s390x": 0x0400}
-"""The flag that marks index entries for an architecture. One index may list libraries for both i386 and
-x86-64.
+"""For each architecture, the flag of its libraries in the index. One index may list libraries for both i386
+and x86-64.
 """
 
 
@@ -19,8 +19,8 @@ def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str
     is invalid.
 
     If ``architecture`` is known, the result has only the libraries for this architecture. If the index has
-    several builds of a library, the result has the build for all processors of the architecture. ld.so itself
-    may prefer a build for newer processors (glibc-hwcaps).
+    several builds of a library, the result has the build that runs on every CPU of the architecture. ld.so
+    itself may prefer a build for newer CPUs (glibc-hwcaps).
     """
     start = content.find(_MAGIC)
     if start < 0 or start + _HEAD_SIZE > len(content):

@@ -37,10 +37,10 @@ toolkit looks up 20,000 paths.
 """
 _MOST_PATH = 4095
 _MOST_NAMES = 16 << 20
-"""Maximum total size in bytes of the names that all programs and libraries list."""
+"""Maximum total size in bytes of the names in the ELF headers of an image's programs and libraries."""
 _CACHE_BYTES = 24 << 20
-"""Maximum size in bytes of the cache of file pages, and of the cache of texts. With these caches, toolkit
-rarely unpacks a library twice.
+"""Maximum size in bytes of each of two caches: the pages of files, and the readable bytes of libraries. With
+these caches, toolkit rarely unpacks a library twice.
 """
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
 """For each architecture, the value of ``$LIB`` in search folders on Debian and on other distributions."""
@@ -56,7 +56,7 @@ class Loader:
     tree: FileTree
     environment: dict[str, str]
     read_limit: int = files.MAX_READ
-    """Maximum number of bytes to read from a file, if the tree cannot read parts of files."""
+    """If ``tree`` cannot read single pages of a file, toolkit reads the file's first ``read_limit`` bytes."""
     bytes_read: int = 0
     """The number of bytes that toolkit has read so far to find needed libraries."""
     names_size: int = 0
@@ -197,8 +197,8 @@ class Loader:
             self.names_size += _weight(elf) if elf else 0
             if self.names_size > _MOST_NAMES:
                 raise CheckFailed(
-                    "the image's programs and libraries contain more names of needed libraries, search "
-                    "folders and symbol versions than toolkit's limit allows"
+                    "the names in the ELF headers of the image's programs and libraries need more memory "
+                    f"than toolkit's limit of {_MOST_NAMES >> 20} MiB"
                 )
             self.bytes_read += pages.held
         return self._elves[real]
@@ -311,7 +311,9 @@ def _put_variable(text: str, name: str, value: str) -> str:
 
 
 def _of_musl(tree: FileTree, loader: str) -> tuple[str, ...]:
-    """Return the folders that musl searches, from its path file or by default (musl:ldso/dynlink.c)."""
+    """Return the folders in musl's file ``/etc/ld-musl-ARCHITECTURE.path``. If the file names no folder,
+    return musl's default folders (musl:ldso/dynlink.c).
+    """
     name = posixpath.basename(loader).removesuffix(".so.1")
     written = re.split(r"[:\n]", files.text(tree, f"/etc/{name}.path", _MOST_TEXT) or "")
     return tuple(p for p in written if p.startswith("/")) or ("/lib", "/usr/local/lib", "/usr/lib")

@@ -1,6 +1,6 @@
 """Find the components (modules) of Open MPI, PMIx and PRRTE (Open MPI 5's launcher) in a library or plugin.
 
-For each component, the data of its library contains a structure (open-mpi/ompi:opal/mca/mca.h
+A library contains one structure for each of its components (open-mpi/ompi:opal/mca/mca.h
 ``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). The structure contains the names (as text)
 and the versions (as three numbers) of the project, of the framework (the kind of component) and of the
 component. toolkit searches libraries for such structures. This search needs no symbol table, so toolkit also
@@ -23,7 +23,7 @@ _START = re.compile(
 _WORD = re.compile(rb"[a-z][a-z0-9_]*\Z")
 _MOST = 2000
 _VERSION_LIMIT = 100
-"""Each number in a component's version is below this limit. Otherwise, the bytes are not a component."""
+"""toolkit reads bytes as a component only if each number of the project's version is below this limit."""
 
 
 @dataclass(frozen=True, slots=True)

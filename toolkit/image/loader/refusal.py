@@ -78,7 +78,7 @@ class SymbolCheck:
 
 def refusals(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
     """Return ld.so's error, by program path, for each program that ld.so cannot start. ``programs`` maps the
-    path of a program to the path of its MPI library, or to an empty text.
+    path of a program to the path of its MPI library, or to an empty text if ld.so does not find the library.
     """
     symbolic, lines = SymbolCheck(loader), {}
     for path, library in list(programs.items())[:_MOST_PROGRAMS]:

@@ -20,8 +20,9 @@ from toolkit.program.shellwords import LONGEST, UNTOLD, blocks, commands, expand
 _MOST_TEXT = 1 << 16
 _MOST_SCRIPTS = 20
 _RUNTIME = frozenset(("01-base.sh", "94-appsbase.sh", "95-apps.sh", "99-base.sh", "99-runtimevars.sh"))
-"""The scripts that Apptainer adds to every image for its own command-line options
-(apptainer:internal/pkg/build/sources/base_environment.go).
+"""The scripts that Apptainer adds to every image, for example for Apptainer's option ``--app``
+(apptainer:internal/pkg/build/sources/base_environment.go). toolkit does not evaluate
+these scripts.
 """
 DRIVER = "/.singularity.d/libs"
 """The folder where ``--nv`` and ``--rocm`` mount the host's GPU driver libraries."""
@@ -39,7 +40,7 @@ _LOOP = re.compile(
     r"(?:\.|source) \"?\$\{?(?P=name)\}?\"?\s*(?:[;\n]\s*fi\s*)?[;\n]\s*done\b",
     re.MULTILINE,
 )
-"""A pattern for a loop that does nothing but source files; it may test whether each file exists."""
+"""A pattern for a loop that runs ``source FILE`` for each file, perhaps only if the file exists."""
 _MOST_SOURCED = 10
 _MOST_LOOPS = 5
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
@@ -63,8 +64,8 @@ class Environment:
 
 
 def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> Environment:
-    """Return the variables after the scripts of an image have run in the order of their names. ``variables``
-    are the variables before the first script.
+    """Return the variables after the last script of an image. Apptainer runs the scripts in the order of the
+    script names. ``variables`` are the variables before the first script.
     """
     shell = ImageShell(tree, {"PATH": BEGINNING, **(variables or {})})
     scripts = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")

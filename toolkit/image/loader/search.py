@@ -37,7 +37,9 @@ _IN_LIBRARIES = re.compile(
     r"(lib(64)?\Z|bin\Z|release|debug|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE
 )
 _IN_MPI = re.compile(rf"gcc\Z|{_IN_LIBRARIES.pattern}", re.IGNORECASE)
-"""Folders that toolkit enters in a folder ``mpi``, such as gcc in openSUSE's /usr/lib64/mpi/gcc/openmpi4."""
+"""The subfolders of a folder ``mpi`` that toolkit searches. They include gcc, because openSUSE has Open MPI
+in /usr/lib64/mpi/gcc/openmpi4.
+"""
 _IN_SYSTEM = re.compile(r"(lib(64)?\Z|bin\Z|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE)
 _BARREN = re.compile(
     r"(include|share|doc|man|etc|src|pkgs|var|tests?|__pycache__|node_modules|locale|ssl|conda-meta|cuda.*"

@@ -62,7 +62,10 @@ def _names(file: Tables) -> bytes:
 
 
 def _entries(file: Tables) -> Iterable[tuple[int, int, int]]:
-    """Return the name's offset, the binding and type, and the section of each symbol (elf(5), Elf64_Sym)."""
+    """Return a tuple for each symbol: the offset of the name, a byte with binding and type, and the section.
+
+    elf(5) describes these fields (Elf64_Sym).
+    """
     at, count = file.offset(_SYMTAB), min(_count(file), _MOST_SYMBOLS)
     raw = file.pages.take(at, count * _ENTRY) if at is not None else b""
     return struct.iter_unpack("<IBxH16x", raw[: len(raw) // _ENTRY * _ENTRY])
@@ -107,7 +110,7 @@ def _referenced_symbols(file: Tables, table: int, size: int) -> set[int]:
         return set()
     raw = file.pages.take(at, min(file.first(size) or 0, _MOST_BYTES) // _RELATIVE * _RELATIVE)
     words = memoryview(raw[: len(raw) // 8 * 8]).cast("Q")
-    # Most relocations have the same info word, because they refer to no symbol.
+    # The set is small: most relocations refer to no symbol, so their info fields (r_info) are equal.
     return {info >> 32 for info in set(words[1::3].tolist())} - {0}
 
 

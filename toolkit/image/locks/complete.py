@@ -75,8 +75,10 @@ def _step(
 
 
 def _is_needed(wheel: LockedFile, component: CompiledComponent, inputs: Ingredients) -> bool:
-    """Return whether toolkit needs ``wheel`` to compile a component: the component is a Python package, and
-    the row of the MPI library in ``stacks.toml`` names ``wheel``.
+    """Return whether toolkit needs the file ``wheel`` to compile a component.
+
+    The result is true if the component is a Python package, and the MPI library's row in ``stacks.toml``
+    lists this file's package.
     """
     words = [word for c, row in inputs.rows.items() if c in MPIS for word in row.wheels]
     return component in PYTHON_PACKAGES and wheel.name in {word.partition("==")[0] for word in words}

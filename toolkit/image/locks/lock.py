@@ -42,8 +42,9 @@ class _Head(msgspec.Struct):
 class LockChange(msgspec.Struct, frozen=True, kw_only=True):
     """A file, build step or environment variable that differs between two locks.
 
-    ``where`` is the part of the locks, such as ``run wheels``. ``old`` and ``new`` are the version, options
-    or value in the old lock and in the new lock; empty if the lock does not contain ``name``.
+    ``where`` is the part of the locks, such as ``run wheels``. ``old`` is the text in the old lock and
+    ``new`` is the text in the new lock: the version of a file, the options of a build step, or the value of a
+    variable. The text is empty if the lock does not contain ``name``.
     """
 
     where: str

@@ -21,12 +21,12 @@ def match_recipe(
     on the host.
 
     toolkit first tries Open MPI, then MPICH. With each MPI library, toolkit first tries the versions of the
-    other components in ``image``. The recipe states exact versions, so that toolkit can later build the same
-    image without the host's facts.
+    frameworks, Horovod and mpi4py in ``image``, then other versions. The recipe states exact versions, so
+    that toolkit can later build the same image without the host's facts.
 
     The result is None if toolkit cannot build any image that has these frameworks and works on the host. The
-    result is also None if the program needs no MPI, because this function looks for an image with another
-    MPI.
+    result is also None if the program needs no MPI, because a new MPI library changes nothing for such a
+    program.
     """
     if not program_of_name(programs_of(image, request)[0]).BY_MPI:
         return None

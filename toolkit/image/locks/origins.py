@@ -5,8 +5,9 @@ origin of each file, from which toolkit finds the addresses of the file.
 
 The origin ``debian:PATH`` or ``debian-security:PATH`` means a file on a Debian mirror. The origin
 ``index:PYTHON``, such as ``index:3.11``, means a file of the package index for that release of Python. Any
-other origin is an https address. toolkit always downloads from the mirrors and from the package index. The
-user must accept every other host, unless the recipe names this host as a package index.
+other origin is an https address. The user need not accept the mirrors and package indexes in this
+machine's configuration. The user must accept every other host, unless the recipe names this host as a package
+index.
 """
 
 import contextlib

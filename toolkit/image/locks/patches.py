@@ -25,7 +25,7 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
             content = _read(name) if (data.shipped_folder("recipes") / "patches" / name).is_file() else b""
             if hashlib.sha256(content).hexdigest() != digest:
                 raise BadInput(
-                    f"{lock.recipe}: this release of toolkit lacks the patch {name} with the lock's SHA-256",
+                    f"{lock.recipe}: toolkit has no patch {name} with the SHA-256 that the lock states",
                     fix=f"lock the recipe again: `toolkit image lock {lock.recipe} --upgrade`",
                 )
             contents[name] = content

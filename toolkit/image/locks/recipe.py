@@ -27,13 +27,13 @@ PMIx, and a CUDA that works with the cluster's GPU driver.
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """The syntax of a recipe's name, which is also the name of its image."""
 _ADDED = frozenset({"indexes"})
-"""Recipe keys that toolkit added later to the schema ``toolkit.recipe/2``."""
+"""Recipe keys that did not exist in the first version of the schema ``toolkit.recipe/2``."""
 _INDEX = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%+/-]*)?")
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
 
 
 class NamedRecipe(NamedTuple):
-    """A recipe and its name, which is the file name without its suffix and the name of the image."""
+    """A recipe and its name. The image has the same name, and the recipe's file is ``NAME.toml``."""
 
     name: str
     recipe: Recipe

@@ -41,8 +41,9 @@ _UNUSED = ("libclang",)
 needs libclang.
 """
 _SAME = {"tensorflow-cpu": ("tensorflow",)}
-"""If a lock contains the wheel in a key, toolkit omits the wheels in the value. tf-keras requires the GPU
-wheel ``tensorflow``, which is three times as large as ``tensorflow-cpu``.
+"""For each wheel, the wheels that toolkit omits from a lock with this wheel. For example, tf-keras requires
+the GPU wheel ``tensorflow``, which is three times as large as ``tensorflow-cpu``. A lock with
+``tensorflow-cpu`` does not need ``tensorflow``.
 """
 
 _UV_GLIBC = (17, *range(28, 32), *range(32, 41))
