@@ -2,7 +2,8 @@
 
 mksquashfs runs in a container of the image and writes the squashfs at its final position in the SIF. After
 mksquashfs exits, toolkit writes the header and the metadata in front of the squashfs. The SIF does not depend
-on the time, the host or the folder, so equal images give equal SIF files.
+on the time, the host or the target folder. The same image, image name and compression always give the same
+SIF.
 """
 
 import contextlib

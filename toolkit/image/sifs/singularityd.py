@@ -1,4 +1,4 @@
-"""Create the files that toolkit adds to an image's files in a SIF: ``/.singularity.d`` and mount points.
+"""Create the files that toolkit itself adds to a SIF: ``/.singularity.d`` and mount points.
 
 When Apptainer 1.4 converts a Docker image, it writes scripts and labels to ``/.singularity.d`` (apptainer:
 internal/pkg/build/sources). toolkit writes its own scripts. They give the program in the container the same
@@ -134,7 +134,7 @@ def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing
     """Return the labels of a SIF: the image's labels, the labels that Apptainer adds, and :data:`PACKING`.
 
     ``architecture`` is Go's name of the architecture, such as ``amd64``. ``epoch`` is the build time in Unix
-    seconds. ``packing`` is the name of the SIF's compression in ``packing.py``.
+    seconds. ``packing`` is the name of the SIF's compression, such as ``default``.
     """
     when = datetime.fromtimestamp(epoch, UTC)
     schema, source = "org.label-schema", "org.label-schema.usage.singularity.deffile"

@@ -11,9 +11,9 @@ _LARGEST = 8 << 20
 _AGENT = re.compile(
     r"^[ \t]*(?:plm_rsh_agent|plm_ssh_agent|prte_plm_ssh_agent)[ \t]*=[ \t]*(\S.*?)[ \t]*$", re.MULTILINE
 )
-"""A pattern for a line that sets the parameter for the program with which mpirun starts daemons. The name of
-this parameter depends on the version of Open MPI or PRRTE. If several lines of a file set the parameter, the
-last line applies (open-mpi/ompi:docs/mca.rst).
+"""A pattern for a line in which a parameter names the program that starts mpirun's daemons on other nodes.
+The name of this parameter depends on the version of Open MPI or PRRTE. If several lines of a file set the
+parameter, the last line applies (open-mpi/ompi:docs/mca.rst).
 """
 _DEBIAN = "/etc/openmpi"
 _ORTE = (b"libopen-rte", b"orterun")
@@ -36,7 +36,7 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
     """
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":
-            return "", "a program for remote daemons (OMPI_MCA_plm=isolated)"
+            return "", "a program for remote daemons, which OMPI_MCA_plm=isolated forbids"
         if (setting := loader.environment.get("OMPI_MCA_plm_rsh_agent")) is not None:
             return _first(loader, setting) if setting.strip() else "", "the program in OMPI_MCA_plm_rsh_agent"
     prefix = posixpath.dirname(posixpath.dirname(mpirun or "/usr/bin/mpirun"))

@@ -29,12 +29,12 @@ _LOADER = re.compile(r"ld(-linux[\w-]*|64)?\.so\.\d\Z|ld-\d[\d.]*\.so\Z")
 _LOADER_VALUES = frozenset(
     ("--library-path", "--preload", "--argv0", "--inhibit-rpath", "--glibc-hwcaps-prepend")
 )
-"""The options of ld.so with a value (ld.so --help, glibc 2.41)."""
+"""The options of ld.so that take a value (ld.so --help, glibc 2.41)."""
 _CLEARING = frozenset(("-", "-i", "--ignore-environment"))
 _UNSET = re.compile(r"(?:-u|--unset=?)(?P<name>.*)")
 _OF_ENV = re.compile(r"-S\Z|-v\Z|--(?:debug|split-string)\Z|--chdir=")
-"""Options of ``env`` that toolkit ignores. The word after such an option is a second option, a variable or
-the program (coreutils manual, env invocation)."""
+"""Options of ``env`` that toolkit ignores. toolkit reads the next word as another option, a variable or the
+program (coreutils manual, env invocation)."""
 _STARTS_OTHER = frozenset(("execve", "execvpe", "execle", "execlpe"))
 """Functions of Python's ``os`` that replace the process by a new program. The last argument of each function
 is the environment of the new program.
@@ -67,7 +67,7 @@ class StartedProgram:
     clears: str = ""
     """The wrapper that removes the launcher's variables with ``env -i``, or empty."""
     filters: str = ""
-    """The Python script that passes only some of its variables to a further program, or empty."""
+    """The Python script that passes only some of its environment variables to a further program, or empty."""
 
 
 def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> StartedProgram:
@@ -241,7 +241,9 @@ def _nodes(text: str | None) -> list[ast.AST] | None:
 
 
 def _filters(nodes: list[ast.AST]) -> bool:
-    """Return whether a Python script passes only some of its variables to the program that replaces it."""
+    """Return whether a Python script passes only some of its environment variables to the program that
+    replaces it.
+    """
     chosen = {
         target.id
         for node in nodes

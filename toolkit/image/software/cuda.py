@@ -18,8 +18,8 @@ _TOOLKITS = (
     "/usr/lib64",
 )
 _COMPAT = ("compat", "compat/lib", "compat/lib.real")
-"""The folders below a CUDA installation that can contain the libraries of cuda-compat: folders of the package
-cuda-compat, and folders in NVIDIA's framework images.
+"""The folders below a CUDA installation that can contain the libraries of NVIDIA's package cuda-compat. With
+this package, a newer CUDA runs on an older driver.
 
 NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. A start script in these images checks the
 driver. If the check succeeds, the script creates the link ``compat/lib``.
@@ -35,7 +35,7 @@ _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
 
 def library(finder: Finder, name: str) -> PackageVersion | None:
     """Return the version of a CUDA library from its file name or its wheel. Return None if toolkit does not
-    find the library, or if neither of them contains the version.
+    find the library, or if neither the file name nor the wheel contains the version.
 
     Libraries from wheels have priority, because packages such as PyTorch load these libraries first.
     """
@@ -61,8 +61,8 @@ def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
     """Return the driver version of NVIDIA's package cuda-compat, and the folders with its libraries. With
     this package, a newer CUDA runs on an older driver.
 
-    The version is in the file name of the package's ``libcuda.so``. A cuda-compat in /usr/local/cuda has
-    priority over folders such as /usr/local/cuda-12.2.
+    The version is in the file name of the package's ``libcuda.so``. The cuda-compat in /usr/local/cuda has
+    priority over the cuda-compat in a folder such as /usr/local/cuda-12.2.
     """
     tree = finder.loader.tree
     cuda = sorted((n for n in files.names(tree, "/usr/local") if n.startswith("cuda")), key=len)

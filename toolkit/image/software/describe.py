@@ -230,7 +230,7 @@ def _fabric(facts: ImageFacts, finder: Finder, log: ImageEvidence) -> ImageFacts
     }
     return msgspec.structs.replace(
         facts,
-        ucx=log.take("ucx", fabric.ucx(finder), "libucp.so.0: neither a package nor on the loader's path"),
+        ucx=log.take("ucx", fabric.ucx(finder), "libucp.so.0: not in the image"),
         libfabric=_path("libfabric", path, "libfabric.so.1 on the loader's path", log),
         libfabric_version=log.take(
             "libfabric_version", fabric.libfabric_version(finder, path), "libfabric.so.1: not in the image"
@@ -294,19 +294,19 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, log: ImageEvidence) -> ImageFacts:
-    """Add the glibc version and x86-64 level that the files in ``loader.headers()`` need."""
+    """Add the newest glibc version and the highest x86-64 level that a program or library needs."""
     headers = loader.headers()
     return msgspec.structs.replace(
         facts,
         glibc_needed=log.take(
             "glibc_needed",
             needs.glibc_needed(headers),
-            "the programs that toolkit read need no symbol version GLIBC_*",
+            "toolkit found no program or library that needs a symbol version GLIBC_*",
         ),
         cpu_level=log.take(
             "cpu_level",
             needs.cpu_level(headers),
-            "the programs that toolkit read do not state an x86-64 level",
+            "toolkit found no program or library that states an x86-64 level",
         ),
     )
 

@@ -18,7 +18,8 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    # In mangled C++, the length precedes the name. Without it, the text would also match NCCLAllreduce.
+    # In mangled C++, a name's length precedes the name. Without the length 12, this text would also match
+    # NCCLAllreduce.
     "ccl": (b"12CCLAllreduce",),
 }
 """For each communication library and GPU platform, texts that show that Horovod was built for it: class names
@@ -32,7 +33,8 @@ class HorovodPackage:
 
     ``libraries`` maps each framework to the path of Horovod's native library for this framework. ``features``
     are the communication libraries and GPU platforms for which Horovod was built. ``operations`` names the
-    communication libraries (of ``mpi``, ``gloo`` and ``nccl``) for which Horovod has a class, or is None.
+    communication libraries (of ``mpi``, ``gloo`` and ``nccl``) for which Horovod has a class. It is None if
+    toolkit finds no such class.
     """
 
     libraries: dict[str, str]
@@ -73,7 +75,7 @@ def built_for(
     content = files.read(loader.tree, path, _METADATA)
     if content is None:
         return UnknownVersion(
-            f"{path}: not in the image, so the versions for this build of Horovod are unknown"
+            f"{path}: not in the image, so the {framework} version for which Horovod was built is unknown"
         )
     try:
         versions = msgspec.json.decode(content)

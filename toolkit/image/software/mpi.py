@@ -105,7 +105,7 @@ def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) 
     )
     for folder in places.libraries:
         names = [n for n in files.names(loader.tree, folder) if _SEARCHED.match(n)]
-        # libmpi_abi is a variant of the MPI library beside it. List it only if the folder has no other.
+        # libmpi_abi is a variant of another MPI library. List it only if the folder has no other MPI library.
         own = [n for n in names if not n.startswith("libmpi_abi")] or names
         listed += [(f"{folder}/{n}", "found by searching") for n in own]
     return listed
@@ -123,8 +123,8 @@ def _chosen(loader: Loader, path: str) -> bool:
 class _LibraryReading:
     """The facts that toolkit read in an MPI library.
 
-    ``interfaces`` maps each launch interface, such as ``pmix``, to the code that provides it, or is None if
-    unknown. ``reason`` is the evidence for the interfaces, or says why they are unknown.
+    ``interfaces`` maps each launch interface, such as ``pmix``, to ``linked`` or ``component NAME``, or is
+    None if unknown. ``reason`` is the evidence for the interfaces, or says why they are unknown.
     """
 
     description: mpich.MpichDescription
@@ -234,7 +234,7 @@ def _read(
 
 
 def _loads(loader: Loader, closure: dict[str, str | None], mpi: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the libraries that an MPI and its plugins load: soname (with and without hash) → path."""
+    """Return the libraries of an MPI and its plugins: soname (with and without auditwheel's hash) → path."""
     plugins = mpi.files.values() if mpi else ()
     closures = (closure, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for paths in reversed(closures) for s, p in paths.items() if p]
@@ -283,12 +283,12 @@ def _note(mpi_entry: MpiFound, program: str | None, library: str) -> None:
         if value:
             evidence[f"mpi.{name}"] = f"{library}: {' '.join(value.split())[:200]}"
         else:
-            unknown[f"mpi.{name}"] = f"{library} contains no separate text with the {name.replace('_', ' ')}"
+            unknown[f"mpi.{name}"] = f"toolkit does not find the {name.replace('_', ' ')} in {library}"
     if mpi.implementation == "openmpi":
-        absent["mpi.device"] = "Open MPI has components and no device"
+        absent["mpi.device"] = "only MPICH and its derivatives have a device; Open MPI has components"
         shown = "; ".join(f"{k} {' '.join(v)}" for k, v in mpi.components.items())
         if mpi.components:
-            evidence["mpi.components"] = f"{library}, its inner libraries and plugins: {shown}"
+            evidence["mpi.components"] = f"{library}, Open MPI's internal libraries, and its plugins: {shown}"
         where = "mca_*.so beside the library" if mpi.plugins else "no mca_*.so beside the library"
         evidence["mpi.plugins"] = where
     elif mpi.device:

@@ -48,7 +48,8 @@ def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str
 
 
 def _started_by(loader: Loader, real_path: str, path: str) -> tuple[str, str]:
-    """Return the real path and the path of a working launcher: in most cases ``real_path`` and ``path``.
+    """Return the launcher's real path and its path (possibly a link). They are ``real_path`` and ``path``
+    unless ``path`` is a script that does not start its own MPI's launcher.
 
     Intel MPI's script ``mpirun`` starts the first ``mpiexec.hydra`` on PATH, which may belong to MPICH. If
     this program is not Intel MPI's, return the ``mpiexec.hydra`` beside the script instead of the script.

@@ -181,7 +181,7 @@ _LONGEST = 2048
 
 
 def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.McaComponent, ...]:
-    """Return the components of the PMIx that Open MPI's plugins contain, such as ``mca_pmix_pmix3x.so``."""
+    """Return the components of the PMIx inside an Open MPI plugin, such as ``mca_pmix_pmix3x.so``."""
     own = (
         path for (framework, name), path in plugins.items() if framework == "pmix" and _OWN_PMIX.match(name)
     )

@@ -50,9 +50,9 @@ def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
 
 
 def disagreements(facts: ImageFacts, image_values: ComparedVersions) -> tuple[str, ...]:
-    """Return a message for each value in stack.json that differs from the value in the image.
+    """Return a message for each value in stack.json that differs from the image's real value.
 
-    ``facts`` and ``image_values`` contain the values in the image.
+    ``facts`` and ``image_values`` contain the real values, which toolkit read from the image's other files.
     """
     if facts.stack is None:
         return ()

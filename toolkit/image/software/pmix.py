@@ -30,7 +30,7 @@ class Pmix:
 
     ``version`` is None if it is unknown. ``library`` is the path of libpmix; it is empty if the MPI's own
     library contains the client. ``components`` maps each framework to the names of its components.
-    ``plugins`` is true if components that the client needs to start are in separate files.
+    ``plugins`` is true if the client cannot start without plugins (components in separate files).
     """
 
     version: PackageVersion | None
@@ -70,7 +70,7 @@ def built_in(
     real = files.resolve(loader.tree, library) or library
     if release := release or _of_plugins(loader, real):
         own_release: PackageVersion | None = PackageVersion(
-            release, f"{library}: PMIx {release} is built in, by its components"
+            release, f"{library} contains PMIx {release}: the PMIx components name this release"
         )
     elif bundled := knowledge.bundled_pmix(_NUMBER.sub(r"\1", mpi)):
         own_release = PackageVersion(bundled, f"{library}: Open MPI {mpi} contains PMIx {bundled}")

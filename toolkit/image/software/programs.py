@@ -276,7 +276,9 @@ def _elves(loader: Loader, candidates: Iterable[str], limit: int = _MOST) -> Ite
 
 
 def favourite(programs: dict[str, str]) -> list[str]:
-    """Return the paths of the MPI libraries that programs load; the library of the most programs is first."""
+    """Return the paths of the MPI libraries that programs load, sorted by the number of programs, largest
+    number first.
+    """
     return [library for library, _ in Counter(v for v in programs.values() if v).most_common()]
 
 
