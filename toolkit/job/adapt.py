@@ -74,7 +74,8 @@ def _decode_script(content: bytes, path: Path) -> tuple[str, str]:
 def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
     """Return a note for each part of the script that may join the ranks and that toolkit cannot analyse."""
     return tuple(
-        ScriptChange(line=1, what=f"check whether the script joins its ranks: {why}") for why in facts.unknown
+        ScriptChange(line=1, what=f"check whether the script connects its ranks: {why}")
+        for why in facts.unknown
     )
 
 
@@ -82,7 +83,7 @@ def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
     """Return a note for each file that the script imports and that trains, loads data or saves a model.
 
     Users must change these files themselves, because ``toolkit adapt`` changes only the script. Each note
-    names the first such call in the file.
+    names the first call of this kind in the file, such as ``model.fit``.
     """
     changes = []
     for file in facts.files:

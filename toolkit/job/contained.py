@@ -31,7 +31,7 @@ _VARIABLE = "environment."
 
 @dataclass(frozen=True, slots=True)
 class UndecidedImage:
-    """An image whose start scripts set variables, and the host on which a container may show their values.
+    """An image whose start scripts set variables, and the host for the container that shows these variables.
 
     ``file`` is the image file on this machine, and ``partition`` is the Slurm partition for the container.
     """

@@ -152,7 +152,7 @@ def test_a_bundle_without_recipes_needs_no_engine(tmp_path, monkeypatch):
 
 def test_two_sifs_that_differ_only_by_case_are_refused(tmp_path):
     sifs = (tmp_path / "a.sif", tmp_path / "A.sif")
-    with pytest.raises(BadInput, match=r"--sif: two files are called A\.sif, or"):
+    with pytest.raises(BadInput, match=r"--sif: .* two files with the name A\.sif"):
         bundle(None, (), tmp_path / "b.tar", Silent(), sifs=sifs)
 
 
@@ -236,13 +236,13 @@ def test_a_sif_that_could_not_be_unpacked_is_refused_before_any_work(tmp_path, n
 
 def test_two_of_one_name_are_refused(tmp_path):
     twice = (tmp_path / "one" / "a.sif", tmp_path / "two" / "a.sif")
-    with pytest.raises(BadInput, match=r"--sif: two files are called a\.sif"):
+    with pytest.raises(BadInput, match=r"--sif: .* two files with the name a\.sif"):
         bundle(None, (), tmp_path / "b.tar", Silent(), sifs=twice)
     recipes = [tmp_path / folder / "mine.toml" for folder in ("one", "two")]
     for recipe in recipes:
         recipe.parent.mkdir()
         recipe.write_bytes((shipped_folder("recipes") / "mpi-only.toml").read_bytes())
-    with pytest.raises(BadInput, match="RECIPES: two files are called mine, or"):
+    with pytest.raises(BadInput, match=r"RECIPES: .* two files with the name mine"):
         bundle(None, tuple(map(str, recipes)), tmp_path / "b.tar", Silent())
 
 

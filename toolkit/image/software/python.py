@@ -37,9 +37,10 @@ def _settings_beside(program: str) -> str:
 def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | UnknownVersion | None:
     """Return the version of the first python3 on PATH, or None if PATH has no Python.
 
-    If no folder of PATH contains python3, toolkit reads ``python``. The version comes from pyvenv.cfg, from
-    the Debian package, or from a text in the program or in libpython. If these sources do not contain the
-    version, toolkit returns the minor release in the real file name of the program, such as ``3.11``.
+    If no folder of PATH contains python3, toolkit uses the program ``python`` instead. The version comes
+    from pyvenv.cfg, from the Debian package, or from a text in the program or in libpython. If these sources
+    do not contain the version, toolkit returns the minor release in the real file name of the program, such
+    as ``3.11``.
     """
     program = loader.program("python3") or loader.program("python")
     if program is None:

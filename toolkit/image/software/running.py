@@ -20,9 +20,10 @@ class RankPrograms:
     """The program that a rank runs, and the files through which the program loads an MPI, such as Python
     extensions.
 
-    ``programs`` maps each of these files to the path of its MPI. If toolkit knows no such files of the
-    program, ``programs`` has all files of the image that load an MPI. ``loader`` finds libraries as ld.so
-    does with the program's environment variables.
+    ``programs`` maps each of these files to the path of its MPI. If toolkit does not know how the program
+    loads an MPI, ``programs`` has all files of the image that load an MPI. ``loader`` finds libraries like
+    ld.so. ``loader.environment`` has the program's variables, or the image's variables if ``programs`` has
+    all files.
 
     ``program`` is None if the rank has no command, or if toolkit cannot find the command's program.
     The keys of ``hidden`` are the programs and MPIs that mounts hide. The values are the mounts' folders.
@@ -33,7 +34,9 @@ class RankPrograms:
     program: ImageProgram | None = None
     hidden: dict[str, str] = field(default_factory=dict)
     undecided: Mapping[str, str] = field(default_factory=dict)
-    """The reason for each environment variable whose value toolkit cannot derive from a wrapper script."""
+    """For each environment variable that a wrapper script sets to an unknown value, why toolkit does not know
+    the value.
+    """
 
 
 def find_rank_programs(

@@ -26,8 +26,9 @@ def why_mpi_unknown(
 ) -> str | None:
     """Return why the MPI that programs load is unknown, or None if it is known.
 
-    ``programs`` maps each program to the path of its MPI. ``undecided`` maps each variable of the image with
-    an unknown value to the reason. The function ignores MPIs that are statically linked into programs.
+    ``programs`` maps each program to the path of its MPI. ``undecided`` has the environment variables whose
+    values toolkit does not know, each with the reason. The function ignores MPIs that are statically linked
+    into programs.
     """
     kinds = sorted({mpi_entry.mpi.implementation for mpi_entry in mpis})
     if (
@@ -81,8 +82,9 @@ def doubt(facts: ImageFacts, undecided: dict[str, str], log: ImageEvidence) -> I
     """Change facts to unknown if they depend on PATH or LD_LIBRARY_PATH and the value of this variable is
     unknown. Return the changed facts.
 
-    toolkit changes absent facts that depend on PATH, and facts about libraries that toolkit does not find.
-    ``undecided`` maps each variable with an unknown value to the reason.
+    If PATH is unknown, facts such as ``mpirun`` change from absent to unknown. If LD_LIBRARY_PATH is unknown,
+    facts about libraries that toolkit does not find change to unknown. ``undecided`` has the environment
+    variables whose values toolkit does not know, each with the reason.
     """
     if why := undecided.get("PATH"):
         for name in _ON_PATH:
@@ -126,7 +128,8 @@ def find_decided_mpis(
     """Return the MPIs of an image, and the MPI that each program loads.
 
     If ``programs`` do not show which MPI is loaded, toolkit also reads the programs in folders such as
-    /usr/bin. ``undecided`` maps each variable with an unknown value to the reason.
+    /usr/bin. ``undecided`` has the environment variables whose values toolkit does not know, each with the
+    reason.
     """
     mpis = find_mpis(loader, packages, places, programs)
     if why_mpi_unknown(loader, mpis, programs, undecided) and (more := of_system(loader)):

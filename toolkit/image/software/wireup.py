@@ -16,13 +16,18 @@ def programs(libraries: dict[str, str], log: ImageEvidence) -> dict[str, str]:
         more = f", and {len(shown) - 5} more" if len(shown) > 5 else ""
         log.evidence["programs"] = f"{', '.join(shown[:5])}{more}"
     else:
-        log.absent["programs"] = "no program outside the system's folders, and no mpi4py, needs an MPI"
+        log.absent["programs"] = (
+            "no Python package needs an MPI, and no program outside system folders such as /usr/bin needs an "
+            "MPI"
+        )
     return libraries
 
 
 def describe_mpi(mpi_entry: MpiFound | None, log: ImageEvidence) -> ImageMpi | None:
     if mpi_entry is None:
-        log.absent["mpi"] = "libmpi, libmpich: neither on the loader's path nor in the usual places"
+        log.absent["mpi"] = (
+            "toolkit found no MPI library, such as libmpi, on the loader's path or in folders such as /opt"
+        )
         return None
     log.evidence.update(mpi_entry.evidence)
     log.absent.update(mpi_entry.absent)

@@ -234,8 +234,8 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
             )
         if name.casefold() in map(str.casefold, names[:number]):
             raise BadInput(
-                f"{option}: two files are called {name}, or their names differ only in "
-                "upper and lower case; a bundle can contain only one of these files",
+                f"{option}: a bundle cannot contain two files with the name {name} (upper and lower case "
+                "count as equal)",
                 fix="leave out or rename one of the files",
             )
 

@@ -80,12 +80,15 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
         match = _LINE.fullmatch(line)
         path = match and is_path(match[2])
         if not match or not path:
-            raise BadInput(f"{source}: {SUMS}: {line[:120]!r} is not the name of a file in a bundle")
+            raise BadInput(
+                f"{source}: {SUMS}: the line {line[:120]!r} has no SHA-256, or its file name is not allowed "
+                "in a bundle"
+            )
         if (path["digest"] or match[1]) != match[1]:
             raise BadInput(f"{source}: {SUMS}: the folder name in {match[2]} is not the file's SHA-256")
         # On some file systems, two names that differ only in upper and lower case are the same file.
         if match[2].casefold() in folded:
-            raise BadInput(f"{source}: {SUMS} names {match[2]} twice, or two names that differ only by case")
+            raise BadInput(f"{source}: {SUMS} names {match[2]} twice (upper and lower case count as equal)")
         folded.add(match[2].casefold())
         sums[match[2]] = match[1]
     if INDEX not in sums:

@@ -110,7 +110,7 @@ def _members(archive: ByteSource, source: Path, size: int) -> Iterator[TarMember
                     f"{source}: the bundle contains {entry.name[:120]!r}, which is not an ordinary file"
                 )
             if entry.name != SUMS and not is_path(entry.name):
-                raise BadInput(f"{source}: {entry.name[:120]!r} is not the name of a file in a bundle")
+                raise BadInput(f"{source}: the file name {entry.name[:120]!r} is not allowed in a bundle")
             if entry.offset + entry.size > size:
                 raise Damaged(
                     f"{source}: the bundle is incomplete: the archive ends within {entry.name}",

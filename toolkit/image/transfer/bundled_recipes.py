@@ -1,7 +1,7 @@
 """Check the recipes and locks of a bundle, and install them in the user's folder.
 
-If a recipe with the same name but different content exists, toolkit replaces it only with the option
-``--replace``.
+If a recipe with the same name but different content exists, toolkit replaces this recipe only if the user
+gives the option ``--replace``.
 """
 
 import os
@@ -107,7 +107,8 @@ def install_recipes(bundle: StagedBundle) -> tuple[str, ...]:
     """Install the bundle's recipes, locks and signature files of locks in the user's folder.
 
     toolkit skips a file if the user's folder has an identical file. toolkit also skips a recipe or lock that
-    is identical to a shipped file, unless the user's folder has a different file with this name.
+    is identical to a shipped file, if the user's folder has no file with this name. But if the recipe is in
+    the user's folder, toolkit also installs its lock there.
 
     Returns:
         the names of the written files.
@@ -118,8 +119,8 @@ def install_recipes(bundle: StagedBundle) -> tuple[str, ...]:
 def _install_recipe(bundle: StagedBundle, name: str) -> Iterator[str]:
     """Install the files of a recipe, and yield the name of each file that toolkit writes."""
     toml, lock, signature = (f"recipes/{name}{ending}" for ending in (".toml", SUFFIX, f"{SUFFIX}.asc"))
-    # For a recipe in the user's folder, toolkit ignores a shipped lock. If the recipe is there, write the
-    # lock there, too.
+    # For a recipe in the user's folder, toolkit ignores a shipped lock. So write the lock of such a recipe to
+    # the user's folder, too.
     own = not _is_shipped(toml, bundle)
     if own and _written(toml, bundle):
         yield toml

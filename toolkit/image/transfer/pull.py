@@ -74,7 +74,8 @@ def pull(
         layer = next((d for d in manifest.layers if d.media_type in _SIF_LAYERS), None)
         if layer is None and not manifest.config:
             raise CheckFailed(
-                f"{source}: neither a SIF nor an image; its media type is {manifest.media_type or 'unknown'}"
+                f"{source}: this artifact in the registry is neither a SIF nor a container image; its media "
+                f"type is {manifest.media_type or 'unknown'}"
             )
         with _room(real) as room, full_disks(real.parent):
             if layer is not None:

@@ -47,7 +47,7 @@ class _Known(msgspec.Struct, frozen=True):
 def shrink_layers(
     layers: tuple[Blob, ...], work: Path, has_blob: Callable[[str], bool], tell: Tell
 ) -> tuple[ShrunkLayer, ...]:
-    """Compress layers with gzip, in parallel on all processors, and return them in the given order.
+    """Compress layers with gzip, in parallel on all CPU cores, and return them in the given order.
 
     toolkit uses gzip because every container engine can read gzip.
 

@@ -121,9 +121,10 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
 
 
 def _install_files(bundle: StagedBundle, tell: Tell) -> int:
-    """Move the files of the locks to the cache, except files that the cache already has.
+    """Install into the cache each file that a lock of the bundle names.
 
-    Return the number of files, including the files that the cache already had.
+    Skip files that the cache already has. Return the number of files, including the files that the cache
+    already had.
     """
     names = [name for name in bundle.files if name.startswith("files/")]
     tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")

@@ -195,8 +195,8 @@ def _compress_layers(
     """Compress the uncompressed layers of ``upload``, and return the parts with a new manifest.
 
     If all layers are already compressed, return ``upload``. toolkit does not compress such a layer again,
-    because its digest would change. If the image came from this registry, the registry already has the layer
-    under the old digest.
+    because its digest would change. With the unchanged digest, toolkit finds the layer in a registry that
+    already has it, and does not upload the layer.
     """
     layers, have = read_manifest(upload.manifest, "the image").layers, {b.digest: b for b in upload.blobs}
     plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))

@@ -1,8 +1,8 @@
 """Add documents to a SIF as objects: the SBOM and the provenance of the image.
 
-toolkit reads both documents from files in the image, so SIF files of equal images contain equal documents. If
-the image has no SBOM or no provenance, toolkit does not add the missing document. ``apptainer sif list``
-shows the name and type of each added object.
+toolkit reads both documents from files in the image, so SIF files of equal images contain equal documents.
+toolkit skips a document that the image does not contain. ``apptainer sif list`` shows the name and type of
+each added object.
 """
 
 import hashlib

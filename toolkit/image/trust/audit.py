@@ -54,7 +54,7 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
 
     ``hashes`` is the result of :func:`hash_files`. ``manifest`` says which files of wheels the build changed,
     and how many files the build removed. Without a manifest, toolkit does not compare files, because it
-    cannot distinguish files that the build changed from damaged files.
+    cannot find out whether the build changed a file or the file is damaged.
     """
     installed = _installed_wheels(tree)
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]

@@ -72,7 +72,7 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
 
     Raises:
         CheckFailed: if the signature is wrong or has expired, or its key has expired or was revoked. If
-            ``keyring`` is given, also if the signature is missing, or is by a key that is not in ``keyring``.
+            ``keyring`` is given, a missing signature or a key outside ``keyring`` also raises this error.
         BadInput: if the signature file is unreadable, or ``keyring`` has no keys.
         Missing: if ``keyring`` is given and gpg is not installed.
     """

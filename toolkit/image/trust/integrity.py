@@ -79,7 +79,10 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
         yield f"the signed text is not a list of digests: {error}"
         return
     if metadata.version != 1 or len(metadata.objects) > _MOST:
-        yield f"the signed text has an unknown format (version {metadata.version})"
+        yield (
+            f"the signed text has version {metadata.version} and {len(metadata.objects)} objects; toolkit "
+            f"reads version 1 with at most {_MOST} objects"
+        )
         return
     entries = table.in_group(group)
     first = entries[0].number if entries else 0

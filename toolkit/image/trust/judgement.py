@@ -28,9 +28,9 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
     """Check the signatures of a SIF before a launch, and return the result for the job record.
 
     If ``keyring`` is given, the SIF needs a signature by a key in this keyring. If ``keyring`` is None, a SIF
-    may run without a signature, or with matching signatures by unknown keys. If the keys are unknown, the
-    result contains their fingerprints. If ``keyring`` is None and gpg is not installed, toolkit does not
-    check the signatures.
+    may run without a signature, or with signatures by unknown keys if these signatures match the SIF. If the
+    keys are unknown, the result contains their fingerprints. If ``keyring`` is None and gpg is not installed,
+    toolkit does not check the signatures.
 
     Raises:
         CheckFailed: if a signature contradicts the SIF, valid signatures do not cover the whole SIF, or a
@@ -56,8 +56,8 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
 def _way_out(results: tuple[CheckedSignature, ...], keyring: Path | None) -> str:
     """Return the hint of the error message for a SIF that toolkit refuses to run.
 
-    The hint suggests ``--no-verify`` only if ``keyring`` is None and no signature contradicts the SIF. In
-    addition, each invalid signature must be unreadable or expired, or its key must be expired.
+    The hint suggests ``--no-verify`` only if ``keyring`` is None and each invalid signature is unreadable, is
+    expired or has an expired key. If a signature contradicts the SIF, the hint does not suggest it.
     """
     if keyring is None and results and not any(map(is_wrong, results)):
         states = {signature.signature.state for signature in results if not signature.holds}
@@ -108,8 +108,8 @@ def judge_signatures(results: tuple[CheckedSignature, ...], gap: str) -> Check:
 def missing_keys(file: BinaryIO, sif: Path, results: tuple[CheckedSignature, ...]) -> tuple[str, ...]:
     """Return the fingerprints of the unknown keys if unknown keys are the only problem of the signatures.
 
-    The result is empty if a signature contradicts the SIF, if the state of a signature is not
-    ``unknown-key``, or if the signatures do not cover the whole SIF.
+    The result is empty if a signature contradicts the SIF, if a signature has a state other than
+    ``unknown-key``, or if a group of the SIF's objects has no signature.
     """
     if any(signature.differences or signature.signature.state != "unknown-key" for signature in results):
         return ()

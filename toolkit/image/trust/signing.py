@@ -113,7 +113,7 @@ def _replace_by_signed(
         real_path.parent,
         sif.stat().st_size,
         "the signed copy",
-        "free space on that disk; toolkit removes the old file at the end",
+        "free space on that disk: until signing ends, the disk holds the SIF and its signed copy",
     )
     with _report_untouched(real_path), workspace.beside(real_path) as part:
         tell.step(f"Signing {sif.name} as {maker.user}")
