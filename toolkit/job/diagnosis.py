@@ -135,7 +135,7 @@ def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
 
 
 def _request_of_options(question: LaunchQuestion) -> LaunchRequest:
-    """Return the launch that the options describe, without a site profile or a job file."""
+    """Return the launch that the options describe, if the user gave neither ``--site`` nor ``--job``."""
     command, shown = question.command, read_command_here(question.command)
     counts = read_starter_counts(dict(shown.says), question.nodes or NODES)
     request = Request(
@@ -264,9 +264,7 @@ def diagnose(
 def _with_faults(
     launch_request: LaunchRequest, host: HostFacts, image: ImageFacts, contents: Contents
 ) -> LaunchRequest:
-    """Compare the command of a launch with the image and the current folder; return the launch with the
-    faults that toolkit found.
-    """
+    """Return the launch with the faults for which ``toolkit launch`` would refuse its command or trainer."""
     job = launch_request.job
     gpus = may_have_gpus(job, launch_request.site, host)
     faults = program_faults(job, image, contents, launch_request.env, gpus=gpus)

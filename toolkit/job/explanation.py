@@ -73,7 +73,7 @@ def of_job(record: JobRecord) -> OutputExplanation:
         pieces.append(Piece("", state.encode()))
     output_explanation = explain_pieces(pieces)
     # The output of a completed job may contain errors of ranks that failed before a restart.
-    # These errors did not stop the job, so return only the findings, without a first error or fault class.
+    # These errors did not stop the job, so return the findings, but no field that describes a failure.
     return (
         OutputExplanation(findings=output_explanation.findings)
         if record.state == "completed"
@@ -145,7 +145,7 @@ def _files(files: Sequence[Path], base: Path | None = None) -> list[Piece]:
 
 
 def _ends(number: str) -> list[Piece]:
-    """Return one piece with a line from Slurm's accounting for each failed step of a job.
+    """Return the lines in which Slurm's accounting reports a job's failed steps, as one piece of output.
 
     The list is empty if Slurm reports no failed step. The lines are not from an output file, so messages
     that quote these lines show no line number.

@@ -10,7 +10,7 @@ from toolkit.probe.bundle import Bundle
 from toolkit.probe.probe import gather, load
 
 MOST_SECONDS = 600
-"""The longest time, in seconds, that a user may let the Slurm job of a probe wait for compute nodes."""
+"""The maximum value of ``--wait``: for how many seconds a probe's Slurm job may wait for compute nodes."""
 
 
 def gather_facts(host_options: HostOptions, choice: NodeChoice) -> Bundle:

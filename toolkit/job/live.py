@@ -86,7 +86,7 @@ def try_modes(trial_request: TrialRequest, host_options: HostOptions, tell: Tell
         Missing: if the image has no MPI library or cannot run the trial program, or the host is unreachable.
     """
     _check(trial_request)
-    # Of the user's settings, a trial uses only the required signing key.
+    # Of the values in the user's settings, a trial uses only the key that must have signed the image.
     demand = demand_of(settings({}, ("true",)), trial_request.verify_key, trial_request.no_verify)
     runner = host_options.open()
     try:

@@ -8,7 +8,9 @@ _T = TypeVar("_T")
 
 
 class Meanwhile(Generic[_T]):
-    """Start a function in a daemon thread, so that an interrupted command does not wait for the function."""
+    """Start a function in a daemon thread. If the user interrupts toolkit, toolkit ends without waiting for
+    the function.
+    """
 
     def __init__(self, work: Callable[[], _T]) -> None:
         self._found: list[_T] = []

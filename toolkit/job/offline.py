@@ -57,8 +57,8 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     startable = uncontacted_image(request, flags, tell)
     image = startable.facts
     sources = Sources(startable.local_file or Path(image.path), None, fix, _program(job), code)
-    # If toolkit finds no Python file of the program here, the user may submit the script in any folder.
-    # In this case, do not check the relative paths in the job's command.
+    # If toolkit finds no Python file of the program here, it cannot know in which folder on the cluster the
+    # user will submit the job script. So do not check the relative paths in the job's command.
     here = replace(flags, sync=code is not None and bool(code.facts.facts))
     gpus = site.has_gpus(job.partition, job.gpus_per_node)
     sources, job = check_program(sources, request, here, startable, tell, gpus=gpus)
@@ -94,8 +94,8 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
         yield f"Copy the program {sources.program} to {uncontacted.program}"
     if spec.secrets:
         yield (
-            f"Write the values of {', '.join(spec.secrets)} into {spec.directory}/{SECRETS}, each on a line "
-            "export NAME='VALUE', and run chmod 600 on this file"
+            f"Write the values of {', '.join(spec.secrets)} into {spec.directory}/{SECRETS}, as lines of the "
+            "form export NAME='VALUE', and run chmod 600 on this file"
         )
 
 
@@ -175,8 +175,8 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
 def _facts_by_name(name: str, tell: Tell) -> ImageFacts:
     """Return assumed facts about an image that is not on this machine.
 
-    The facts are from the recipe ``name``. If ``name`` is a path, toolkit's only assumption is that the image
-    contains Open MPI.
+    The facts are from the recipe ``name``. If ``name`` is a path, the facts name no MPI library; toolkit then
+    uses by default the usual launch mode of Open MPI.
     """
     if is_path(name):
         tell.step(f"{name} is not on this machine; toolkit assumes that the image contains Open MPI")

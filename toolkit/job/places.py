@@ -1,4 +1,4 @@
-"""Open a connection to the machine that runs commands: this machine, an SSH host, or a virtual cluster."""
+"""Open a runner, which runs commands on this machine, an SSH host, or a virtual cluster's login node."""
 
 import contextlib
 from pathlib import Path

@@ -231,8 +231,8 @@ def _chosen(
     request: Request,
     tell: Tell,
 ) -> ModeChoice:
-    """Return the launch in the mode that the fix file or the user names. If neither names a mode, use the
-    mode that the engine chooses. If the engine chooses no mode, use the mode in the site profile.
+    """Return the launch in the mode that the file of ``--fix`` or the user names. If neither names a mode,
+    use the mode that the engine chooses. If the engine chooses no mode, use the mode in the site profile.
     """
     mode = request.mode
     if fix:

@@ -26,7 +26,7 @@ _LASTING = re.compile(
     r"was never closed|^unmatched '|^closing parenthesis|^unexpected indent|^unindent does not match"
     r"|^expected an indented block|^Missing parentheses in call"
 )
-"""A pattern for the messages with which Python 3.11 reports errors in code that no Python 3 accepts."""
+"""A pattern for Python 3.11's messages about code that every release of Python 3 rejects."""
 _F_STRING = re.compile(r"\b[rR]?[fFtT][rR]?['\"]")
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 5

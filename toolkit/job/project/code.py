@@ -104,7 +104,8 @@ def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
     with a working directory, both results are empty.
 
     The binds include the current folder, the project folder, and the targets of symbolic links in these two
-    folders. The binds also include the folders of files outside these two folders that the program reads.
+    folders. If the program reads files outside both folders, the binds also include the folders of these
+    files.
     """
     if code is None or job.workdir:
         return "", ()
@@ -180,7 +181,7 @@ def with_project(job: JobFile, project: CopiedProject | None) -> JobFile:
 
 
 def project_parcels(project: CopiedProject | None) -> tuple[Parcel, ...]:
-    """Return the project's archive as the only file to copy; the tuple is empty if the job has no project."""
+    """Return a tuple that contains the project's archive; the tuple is empty if the job has no project."""
     return (project.parcel,) if project else ()
 
 

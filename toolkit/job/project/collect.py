@@ -156,8 +156,9 @@ def _too_large(collected_files: CollectedFiles, size_limit: int) -> BadInput:
 
 def _ways(root: Path) -> str:
     return (
-        f"add data files to {root / IGNORE_FILES[1]}, and copy these files to the cluster with scp; or give "
-        "`--project DIR` for a smaller folder, or `--no-sync` if the cluster already has the project"
+        f"write the names of data files into {root / IGNORE_FILES[1]}, and copy these files to the cluster "
+        "with scp; or give `--project DIR` for a smaller folder, or `--no-sync` if the cluster already has "
+        "the project"
     )
 
 
@@ -189,7 +190,7 @@ class _Rules:
         return _Rules((*self.gitignore, git), (*self.toolkitignore, own))
 
     def ignore(self, path: str, *, folder: bool) -> bool:
-        """Return whether toolkit does not copy a path. The last matching pattern decides."""
+        """Return whether toolkit skips a path. The last matching pattern decides."""
         last = False
         for rules, base in (*self.gitignore, (_NEVER, ""), (_SECRET, ""), *self.toolkitignore):
             ignored = decision(rules, path.removeprefix(base), folder=folder)

@@ -1,4 +1,4 @@
-"""Find absolute paths in a program that exist on this machine, but not on the cluster that runs it."""
+"""Find files that a program names by absolute paths, and that are on this machine but not on the cluster."""
 
 import os
 import posixpath
@@ -15,7 +15,7 @@ from toolkit.run.command import Command, Runner
 _LOOK_SECONDS = 30
 _LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; printf "\\ntoolkit-there:%s\\n" "$n"'
 _THERE = re.compile(r"^toolkit-there:(\d+)$", re.MULTILINE)
-"""A pattern that finds the line of ``_LOOK`` among other lines, which files such as ~/.bashrc may print."""
+"""A pattern for the line that the command ``_LOOK`` prints; files such as ~/.bashrc may print other lines."""
 _MOST = 20
 
 

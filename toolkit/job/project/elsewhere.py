@@ -28,8 +28,8 @@ def fix_for_module(code: Code, package: str) -> str:
 
 
 def _folders(code: Code) -> Iterator[Path]:
-    """Yield the folders that may contain a module: the start folder, its subfolders, and the parent folders
-    of the start folder and of each script's folder.
+    """Yield the folders that may contain a module: the start folder and its subfolders, then the folders
+    above each script's folder and above the start folder.
     """
     yield code.start
     try:

@@ -137,9 +137,9 @@ def _commands(name: str, text: str, image: str, contents: Contents) -> Iterator[
             fix = "write `python3`"
         elif word in _ENVIRONMENTS:
             fix = f"remove the lines with `{word}`: the image replaces the environment; "
-            fix += f"add packages that the image lacks with `{_ENV}`"
+            fix += f"use `{_ENV}` to add packages that the image lacks"
         else:
-            fix = f"correct the name, or add the package that contains the command with `{_ENV}`"
+            fix = f"correct the name, or use `{_ENV}` to add the package that contains the command"
         yield LaunchFault(
             f"{name}: {image} has no command `{word}`{suggest_near(word, contents.commands)}", fix
         )

@@ -51,8 +51,8 @@ def is_marked(folder: Path) -> bool:
 
 
 def enclosing_folders(folder: Path, root: Path) -> Iterator[Path]:
-    """Yield a folder's parents, the nearest first. The last parent is the nearest parent with a project mark
-    such as ``.git``, or ``root`` if ``root`` is farther up.
+    """Yield a folder's parents, the nearest first, up to the first parent with a project mark such as
+    ``.git``. If ``root`` is farther up than this parent, continue up to ``root``.
 
     The function omits the home folder and ``/``.
     """

@@ -1,4 +1,4 @@
-"""Find faults in a command's words, such as missing files or a second launcher."""
+"""Find faults in a command, such as a missing file, or a launcher (``mpirun``) that each rank would start."""
 
 import os
 import posixpath
@@ -29,7 +29,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
 _VARIABLE = re.compile(r"[\w./:=@,+-]*\$(\{[A-Z][A-Z0-9_]*\}|[A-Z][A-Z0-9_]*|\([^()]*\))[\w./:=@,+-]*")
 """A pattern for a word with a shell variable or a shell command, such as ``$SCRATCH/data`` or
 ``$(hostname):29500``."""
-_PLAIN = "add the package with this command to the image, or to an environment with `toolkit env create`"
+_PLAIN = "add the package that contains this command to the image, or use `toolkit env create` to add it"
 _INLINE = re.compile(r"-[a-z]*c")
 _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
@@ -179,7 +179,7 @@ def module_faults(code: Code, job: JobFile, image: str, contents: Contents) -> I
 
 
 def fix_in_image(contents: Contents, module: str) -> str:
-    """Return a fix with the option for Python to find a module in an image folder such as ``/app``.
+    """Return a fix that gives ``--env PYTHONPATH=DIR`` for a module in an image folder such as ``/app``.
 
     The result is empty if toolkit knows no folder with this module.
     """
