@@ -33,7 +33,7 @@ from toolkit.study.gpuuse import median_use
 from toolkit.study.timeline_file import events
 
 _MOST = 64_000_000
-"""The largest number of bytes of a timeline that toolkit copies.
+"""The largest number of bytes that toolkit copies from the timeline that Horovod writes.
 
 64 MB contain hundreds of training steps of a large model, or thousands of steps of a small model.
 """
@@ -100,12 +100,13 @@ def submit(
 
 
 def _check_image(study_folder: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Check that the new job ``record`` uses the same image as the earlier runs of the point's series.
+    """Check that the new job ``record`` uses the same image as the measured runs of the same series.
 
-    Performance figures of different images are not comparable.
+    A series contains the runs with one value of the field that the study compares. Performance figures of
+    different images are not comparable.
 
     Raises:
-        BadInput: if an earlier run used another image.
+        BadInput: if a measured run used another image.
     """
     for earlier in folder.load_points(study_folder, study):
         origin = earlier.origin

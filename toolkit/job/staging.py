@@ -26,7 +26,7 @@ def data_parcels(
     ``local`` is the folder that ``--data`` names, or the folder of a downloaded data set. ``base`` is
     toolkit's folder on the cluster. ``remote`` is false if the job runs on this machine. There are no files
     to copy if the job runs on this machine, or the cluster already has the data. If ``local`` is ``None``,
-    the folder is ``""``.
+    the returned folder is ``""``.
 
     Raises:
         BadInput: if the folder has more than 10,000 files to copy.
@@ -56,7 +56,7 @@ def data_parcels(
 def program_parcels(local: Path | None, base: str) -> tuple[Parcel, ...]:
     """Return the user's trainer ``local`` as a file to copy to the cluster; empty if ``local`` is ``None``.
 
-    The name of the folder on the cluster is the start of the file's SHA-256 digest.
+    toolkit copies the file to a folder whose name is the start of the file's SHA-256 digest.
     """
     if local is None:
         return ()

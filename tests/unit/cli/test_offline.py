@@ -62,7 +62,7 @@ def test_the_mode_and_the_words_of_a_fix_are_in_the_script():
     for words in ("--mpi=pmi2", "--no-mount /etc/localtime", "UCX_TLS=tcp"):
         assert words in text
     assert "The fix file fix.toml sets: mode srun-pmi2, --no-mount, /etc/localtime, UCX_TLS=tcp" in told
-    assert "made for other.sif, whose contents are not the contents of the job's image" in told
+    assert "made for other.sif; the job's image has different contents" in told
 
 
 def test_the_script_says_that_its_mode_is_that_of_the_fix():

@@ -1,1 +1,1 @@
-"""The user's request and its sources: settings, options, keys, images and data."""
+"""Read what the user requests for a job: options, settings, signature keys, images and data."""

@@ -32,9 +32,9 @@ class MountedEnv:
     """A checked environment image, which the job mounts over its container image.
 
     ``cluster_path`` is the path of the environment image on the machine of the job. ``paths`` contains the
-    variables, such as ``PATH``, whose values include the mount point of the environment image. ``binds``
-    mount project folders whose code is not in the environment image. ``parcels`` lists the files that toolkit
-    copies to the cluster. ``local_file`` is the environment image on this machine.
+    variables, such as ``PATH``, whose values include the mount point of the environment image. ``binds`` are
+    mounts of project folders whose code is not in the environment image. ``parcels`` lists the files that
+    toolkit copies to the cluster. ``local_file`` is the environment image on this machine.
     """
 
     cluster_path: str
@@ -63,8 +63,8 @@ def env_file(option: str | None) -> Path | None:
 
 
 def read_offer(offers: Contents, env: Path | None) -> Contents:
-    """Return the commands and modules of an image, and the modules in the project folders to which the
-    environment refers.
+    """Return the commands and modules of an image, plus the modules in project folders whose code is
+    not in the environment image.
     """
     folders = [Path(folder) for folder in read_env(env).outside] if env else []
     names = {

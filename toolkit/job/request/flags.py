@@ -24,11 +24,13 @@ class Flags:
     no_verify: bool = False
     explain: bool = False
     copies: bool = False
-    """Whether each rank may run an independent copy of a program that does not connect its ranks."""
+    """Whether toolkit may launch a program whose ranks do not communicate. Each rank then runs an independent
+    copy of the program.
+    """
     sync: bool = True
     """Whether toolkit copies the project to another machine; false with ``--no-sync``."""
     project: str | None = None
-    """The project folder; if it is ``None``, toolkit looks for the folder of the script."""
+    """The project folder; if it is ``None``, toolkit derives the folder from the script of the command."""
 
 
 def check_words(request: JobRequest, flags: Flags) -> Fix | None:
@@ -73,6 +75,5 @@ def tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
     tell.step(f"The fix file {flags.fix} sets: mode {add.mode}{', ' if words else ''}{', '.join(words)}")
     if fix.digest and image.digest and fix.digest != image.digest:
         tell.step(
-            f"{flags.fix} was made for {fix.image or 'an image'}, whose contents are not the contents of the "
-            "job's image"
+            f"{flags.fix} was made for {fix.image or 'another image'}; the job's image has different contents"
         )

@@ -97,11 +97,14 @@ def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageClearanc
 def clear_again(
     runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell, *, remote: bool
 ) -> tuple[ImageClearance, ImageFacts | None]:
-    """Check a recorded job's image again. Return its facts if the image or a copy is on this machine.
+    """Check a recorded job's image again. Return an object that permits the start, and the image's facts.
+
+    The facts are ``None`` if neither the image nor an identical copy is on this machine.
 
     toolkit first compares the digest of the image on the job's host with the digest in the record. For a job
     on another machine, toolkit then checks the signatures of an identical copy on this machine. If this
-    machine has no copy, and ``demand`` requires no key, toolkit uses the result in the job's record.
+    machine has no copy, and ``demand`` requires no key, toolkit uses the recorded result of the last
+    signature check.
 
     Args:
         remote: whether the job's host is another machine.

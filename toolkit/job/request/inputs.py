@@ -34,7 +34,7 @@ _LOOK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class OnCluster:
-    """A path on the cluster of an image or of data. It may start with a variable, such as ``$WORK``."""
+    """The path of an image or of data on the cluster. It may start with a variable, such as ``$WORK``."""
 
     path: str
 
@@ -121,7 +121,7 @@ def inspect_input(
         site: the profile of the cluster. toolkit looks for a copy in the profile's shared folder.
         tell: a function that receives a line about each step.
         remote: whether the cluster is another machine.
-        view: the command of a rank, and the folders of the image over which the runtime mounts host folders.
+        view: the command of a rank, and the image's folders over which the runtime mounts host folders.
 
     Raises:
         BadInput: if the file is not an image, or toolkit cannot decode the image's facts file.
@@ -191,8 +191,8 @@ def data_there(
     """Return the path of the data set in the site's shared folder, or an empty string.
 
     The result is empty if the site has no shared folder. It is also empty if the shared folder lacks a file
-    of the data set ``name``, or has a different version of a file. ``parcels`` are the files on this machine.
-    If the result is empty, the caller copies them to ``copy_folder`` on the cluster.
+    of the data set ``name``, or has a different version of a file. ``parcels`` are the data set's files on
+    this machine. If the result is empty, the caller copies them to ``copy_folder`` on the cluster.
     """
     if site is None or not site.shared or not parcels:
         return ""

@@ -85,8 +85,8 @@ def _check_file(required_key: RequiredKey) -> None:
     if not required_key.key:
         raise BadInput(
             f"{required_key.origin}: the value is empty",
-            fix="name a file of public keys, or remove this option or variable; if the value is a shell "
-            "variable, set the shell variable",
+            fix=f"give a file of public keys, or remove `{required_key.origin}`; if the value comes from a "
+            "shell variable, such as `$KEYS`, set that variable",
         )
     from toolkit.run.gpg import check_keyring  # slow import, not needed for --help
 

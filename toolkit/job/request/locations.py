@@ -58,8 +58,9 @@ def image_here(name: str) -> Path | None:
     """Return the file of an image on this machine, or ``None`` if the file does not exist.
 
     Raises:
-        BadInput: if ``name`` is a folder, a device, or an image in a Docker engine or a registry. Also if
-            ``name`` is not a path, and another user owns or can change the file that toolkit found.
+        BadInput: if ``name`` is a folder, a device, or an image in a Docker engine or a registry. toolkit
+            also raises this error if it finds a file for a name without a path, such as ``mnist``, and
+            another user owns or can change this file.
     """
     path = at_home(name)
     if path.is_file():
@@ -176,7 +177,7 @@ def directory(runner: Runner, option: str | None, *, remote: bool, variables: bo
     directory = option or "toolkit"
     if directory.startswith("/"):
         return directory
-    # On many clusters, and on the virtual cluster, WORK is the path of the large file system.
+    # On many clusters, WORK is the path of the large file system.
     folder = "HOME" if directory.startswith("~") else "WORK"
     base = login_variable(runner, folder) or login_variable(runner, "HOME")
     if not base.startswith("/"):

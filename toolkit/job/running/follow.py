@@ -195,8 +195,10 @@ def failure(record: JobRecord) -> CheckFailed:
 
 
 def _failed_rank(text: str) -> list[str]:
-    """Return lines that name the rank that failed first, and the last lines of this rank's output. If the
-    output names no such rank, return an empty list, or a line that says that Slurm killed all ranks.
+    """Return lines that name the rank that failed first, and the last lines of this rank's output.
+
+    If the output shows only that Slurm killed all ranks together, return a line that says so. If the output
+    shows neither, return an empty list.
     """
     if first := output.first_failure(text):
         named = f"rank {first.rank} on {first.node} failed first: {first.reason}"
@@ -225,8 +227,10 @@ def _failed_tasks(record: JobRecord) -> list[str]:
 
 
 def _cause(output_explanation: OutputExplanation, faults: list[KnownFault]) -> list[str]:
-    """Return lines with the first error in the output, its causes (or else its fault class), and advice on a
-    retry. If the output shows no first error, return the consequences that toolkit found.
+    """Return lines with the first error in the output, its causes, and advice on a retry.
+
+    If toolkit knows no cause, a line with the general class of the error replaces the causes. If the output
+    shows no first error, return a line for each message that toolkit knows.
     """
     if output_explanation.root is None or output_explanation.fault is None:
         return [f"consequence: {finding.title} ({finding.id})" for finding in output_explanation.findings]

@@ -21,7 +21,7 @@ from toolkit.run.tunnel import Tunnel
 
 _TRIES = 5
 _END_SECONDS = 4
-"""The seconds for which toolkit asks Slurm about the job after the relay stops, before it restarts the relay.
+"""The time in seconds for which toolkit asks Slurm whether the job has ended, before it restarts the relay.
 
 The relay is the program on the job's node that forwards connections to Jupyter. If the relay stopped because
 the job ended, Slurm usually reports the job's end within this time.

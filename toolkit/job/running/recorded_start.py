@@ -43,7 +43,7 @@ def start_of_record(record: JobRecord) -> JobStart:
                 if content:
                     records.keep(record, name, content)
     times, metrics = (_bytes(folder / name) for name in names)
-    # The modification time of the job script shows only the first submission of a job.
+    # The modification time of the job script is the time at which toolkit first submitted the job.
     # Therefore, the queue wait of a restarted or resubmitted job is unknown.
     once = not record.restarts and len(record.numbers) < 2
     size = (record.spec.nodes, record.spec.ranks)
@@ -62,7 +62,7 @@ def _require_start(start: JobStart | None, job: str) -> JobStart:
     if start is None:
         raise CheckFailed(
             f"{job}: the job did not record the times of its start; its script may not have started",
-            fix="launch the job with this release of toolkit, and wait until the job starts",
+            fix="launch the job again with the toolkit on this machine, and wait until the job starts",
         )
     return start
 
