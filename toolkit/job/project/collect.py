@@ -205,7 +205,7 @@ def _walk(
     parent_rules: _Rules,
     link_targets: frozenset[str] = frozenset(),
 ) -> Iterator[File]:
-    """Yield the files below ``folder``, whose path in the project is ``path``.
+    """Yield the files below ``folder``. ``path`` is the path of this folder in the project.
 
     ``parent_rules`` are the ignore rules of the parent folder. ``link_targets`` contains the targets of the
     links through which the function reached this folder; the function uses these targets to detect loops.
@@ -230,7 +230,7 @@ def _walk(
 
 
 def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], link_targets: frozenset[str]) -> str:
-    """Return the project folder to which a link points.
+    """Return the folder to which a link points, if the folder is in the project.
 
     The result is empty if the entry is not a link to a folder, if the target is outside the project, or if
     the link forms a loop.

@@ -57,7 +57,7 @@ def without_trainer(merged_job: MergedJob) -> MergedJob:
 
 
 def _check_not_python(word: str, path: Path) -> None:
-    """Raise an error if a path exists but is not a Python file; the fix says how to launch the path.
+    """Raise an error if a path exists but is not a Python file; the fix says what to run instead.
 
     Raises:
         BadInput: if the path is a folder, or a file that is not a Python file.
