@@ -85,8 +85,8 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
     yield f"Copy the image to {spec.image} before you submit"
     if code and code.facts.facts:
         yield (
-            "On the cluster, submit the job script in the folder of the program, because the job starts in the "
-            "folder in which you submit the job script"
+            "On the cluster, submit the job script in the folder of the program, because the job starts in "
+            "the folder in which you submit the job script"
         )
     if uncontacted.data:
         yield f"Copy the data{f' in {data}' if data else ''} to {uncontacted.data}"
