@@ -74,8 +74,8 @@ def image_of(option: str, site: Site | None) -> Path | OnCluster:
     in the site's shared folder.
 
     Raises:
-        BadInput: if the file on this machine does not exist or is not an image, the path after ``cluster:``
-            is relative, or the site has no shared folder.
+        BadInput: if the path after ``cluster:`` is relative, or the site has no shared folder. toolkit also
+            raises this error if the file on this machine does not exist, or is not an image.
         Missing: if toolkit finds no built image with the recipe's name.
     """
     if not option.startswith(ON_CLUSTER):

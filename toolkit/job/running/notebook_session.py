@@ -157,7 +157,7 @@ def _forward_until_end(
                 return record
             time.sleep(1)
     raise Missing(
-        f"the tunnel to job {record.id} was interrupted; the job still runs",
+        f"toolkit could not open the tunnel to job {record.id} in {_TRIES} tries; the job still runs",
         fix=f"connect again: `toolkit notebook --attach {record.key}`",
         detail=[why] if why else [],
     )
