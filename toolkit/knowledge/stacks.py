@@ -135,7 +135,7 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True):
         return self.versions.get(component, ())
 
     def base_of(self, name: str) -> Base:
-        """Return the base image ``name``, which ``stacks.toml`` must contain."""
+        """Return the base image with this name; the name must be in ``stacks.toml``."""
         return next(base for base in self.base if base.name == name)
 
     @property

@@ -71,7 +71,7 @@ def tables(text: str, file: str) -> dict[str, Any]:
         found = _PLACE.match(str(error))
         line = (found and found["line"]) or str(text.count("\n") + 1)
         raise BadInput(f"{file}:{line}: this is not TOML: {found['what'] if found else error}") from error
-    except (ValueError, RecursionError) as error:  # such as a number with 5,000 digits
+    except (ValueError, RecursionError) as error:  # a number with too many digits, or too deep nesting
         raise BadInput(f"{file}: this is not TOML: {str(error)[:80]}") from error
 
 

@@ -15,9 +15,9 @@ class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """A fact that may decide the outcome of a launch. If a support ticket does not state this fact, toolkit
     advises the user to look the fact up.
 
-    ``asks`` is the question as a clause; ``usual`` is a sentence that states the usual value. ``values`` are
-    other common values; ``command`` prints the fact. If ``needs`` names another fact, toolkit asks the
-    question only if the ticket states this other fact.
+    ``asks`` is an indirect question, such as "which MPI is in the image". ``usual`` is a sentence that states
+    the usual value. ``values`` are other common values; ``command`` prints the fact. If ``needs`` names
+    another fact, toolkit asks the question only if the ticket states this other fact.
     """
 
     fact: str
@@ -59,7 +59,7 @@ class DistributionRelease(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 
 class DistributionFamily(Row, frozen=True, kw_only=True):
-    """Distributions whose releases have the same numbers, kernels and C libraries, and these releases."""
+    """Distributions that share release numbers, kernels and C libraries, such as RHEL and Rocky Linux."""
 
     names: tuple[str, ...]
     releases: tuple[DistributionRelease, ...]

@@ -128,11 +128,10 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site profile. If the path that :func:`folder_of` returns contains a variable, the field
-    ``directory`` of the result is this path.
+    """Return the site profile, with the path from :func:`folder_of` as ``directory`` if this path contains a
+    variable.
 
-    The job script expands variables in values of the site profile, but not in values of the job. Without the
-    change, the variable in the path would stay unexpanded.
+    The job script expands variables in values of the site profile, but not in values of the job.
     """
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site

@@ -28,9 +28,9 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
 
     toolkit chooses the runtime ``option``, else the command in the site profile, else the runtime in the
     host's facts. If the probe did not find the chosen runtime, toolkit assumes that a module or a path in the
-    profile provides this runtime. ``modules`` are the modules that the job loads in addition to the site's
-    modules. Without such a module or path, the facts contain no runtime. If a node lacks the assumed runtime,
-    the job script stops with a message.
+    profile provides this runtime. If no module and no path can provide the runtime, the facts contain no
+    runtime. If a node lacks the assumed runtime, the job script stops with a message. ``modules`` are the
+    modules that the job loads in addition to the site's modules.
     """
     host, why = _prefer_runtime(host, command_of(host, site, option)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:
@@ -40,7 +40,7 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
     return msgspec.structs.replace(
         host,
         runtime=ContainerRuntime(name=posixpath.basename(command), version="", path=command, seen=False),
-        evidence={**host.evidence, "runtime": f"{command} {_ASSUMED}, but its release is unknown: {why}"},
+        evidence={**host.evidence, "runtime": f"{command} {_ASSUMED}, because {why}; its version is unknown"},
         absent={name: line for name, line in host.absent.items() if name != "runtime"},
         unknown={**host.unknown, **{f"runtime.{part}": unread for part in ("version", "settings", "setuid")}},
     )

@@ -1,4 +1,6 @@
-"""Run Jupyter on a compute node: build the job's command, its files and the command for the tunnel."""
+"""Run Jupyter on a compute node: build the job's command, its files, and the command that forwards a
+connection to Jupyter.
+"""
 
 import posixpath
 import secrets

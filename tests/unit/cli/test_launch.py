@@ -304,7 +304,7 @@ def test_a_runtime_that_only_the_job_has_is_taken_to_be_there(image, tmp_path, c
     command = container.split('"')[1]
     assert f"command -v {command} " in job.script
     assert ("\nmodule load apptainer ||" in job.script) == ("modules" in container)
-    line = f"{command} is assumed to exist, but its release is unknown: {said}"
+    line = f"{command} is assumed to exist, because {said}; its version is unknown"
     assert f"cluster demo: {line}" in tell.steps
     assert f"# {line}\n" in job.script
 

@@ -30,7 +30,7 @@ def test_what_brings_a_runtime_puts_it_into_the_facts(mine, modules, path):
     assert (host.runtime.path, host.runtime.version, host.runtime.setuid) == (path, "", None)
     assert "runtime" not in host.absent
     assert {"runtime.version", "runtime.settings", "runtime.setuid"} <= set(host.unknown)
-    assert assumption_line(host)[0].startswith(f"{path} is assumed to exist, but its release is unknown: ")
+    assert assumption_line(host)[0].startswith(f"{path} is assumed to exist, because ")
 
 
 @every_row("host", [HOST, BARE, unread(HOST, "runtime")])

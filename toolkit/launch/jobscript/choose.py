@@ -88,8 +88,8 @@ def _fix(verdict: Verdict, mode: Mode | None) -> str:
 def _try_out(prediction: Prediction) -> str:
     """Return the fix for a mode with an unknown outcome.
 
-    If possible, the fix says how to test the mode first, because each rank may silently start as a world of
-    size 1.
+    If the host answered, the fix has a command that tries the mode. Without a trial, each rank of a job in
+    this mode could silently run as a world of size 1.
     """
     if NO_ANSWER in prediction.because:
         return "the host did not answer in time: run the command again"

@@ -23,7 +23,8 @@ SHELL = '${foreign[@]+"${foreign[@]}"}'
 """The shell text that replaces the placeholder :data:`WORD` in the launch command. In the job, bash expands
 the text to options ``-u NAME`` of ``env``.
 
-The form with ``+`` also works in bash before 4.4, which with ``set -u`` rejects an empty array.
+Under ``set -u``, bash before 4.4 rejects the expansion of an empty array. The form with ``+`` prevents this
+error.
 """
 
 _RUNTIMES = ("APPTAINER", "SINGULARITY")
@@ -33,9 +34,9 @@ _RUNTIMES = ("APPTAINER", "SINGULARITY")
 class ForeignVariables:
     """The variables that the job script removes.
 
-    The script removes each variable whose name is in ``names``, starts with one of ``prefixes``, or matches
-    ``options``: variables of the container runtime in brace notation, such as ``APPTAINER_{PID,IPC}``.
-    The script does not remove a variable that matches a pattern in ``kept``.
+    The script removes each variable whose name is in ``names`` or starts with one of ``prefixes``. The script
+    also removes the variables of the container runtime in ``options``, which is a brace expansion of bash,
+    such as ``APPTAINER_{PID,IPC}``. The script does not remove a variable that matches a pattern in ``kept``.
     """
 
     prefixes: tuple[str, ...]

@@ -32,7 +32,8 @@ _OF_QUEUE = {field.name for field in FIELDS if field.queue}
 """The names of job fields that need Slurm."""
 
 _OF_ARRAYS = "default of arrays"
-"""The source that :mod:`toolkit.launch.request.complete` records for the default output file of array tasks.
+"""The text in ``origins`` for an output file that :mod:`toolkit.launch.request.complete` chose for array
+tasks.
 """
 
 

@@ -72,8 +72,8 @@ def launch_words(
 def _counts(spec: JobSpec, plan: Plan) -> list[str]:
     """Return the launcher options with the numbers of nodes and processes.
 
-    If a starter such as torchrun starts the ranks, the launcher starts one starter on each node, with the
-    cores of all ranks of the node.
+    If a starter such as torchrun starts the ranks, the launcher runs this starter once on each node. If
+    this launcher is srun, it gives the starter the cores for all ranks of the node.
     """
     launcher = launcher_of(plan)
     if not plan.starter:
@@ -87,7 +87,8 @@ def _unset_words(names: Iterable[str], unset_options: Iterable[str] = ()) -> lis
     """Return the words ``env``, ``unset_options`` and ``-u NAME`` for each variable in ``names``. If there is
     no variable to remove, return no words.
 
-    ``env`` follows a launcher that runs outside the container, because this launcher may set the variables.
+    A launcher that runs outside the container may set some of these variables. Therefore, ``env`` comes after
+    such a launcher in the launch command.
     """
     words = [*unset_options, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []

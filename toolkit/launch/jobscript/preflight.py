@@ -41,8 +41,10 @@ def _has_framework(image: ImageFacts) -> bool:
 
 
 def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
-    """Return whether the preflight checks the MPI that the program loads. This is necessary if the image
-    lacks toolkit's own check, or if toolkit's own check would not use the program's MPI.
+    """Return whether the preflight runs :data:`FILE`, which checks the MPI that the program loads.
+
+    This script is necessary if the image lacks the module ``toolkit.trainers.preflight``, or if this module
+    would not use the program's MPI.
     """
     if image is None or _is_own(image, trainer=bool(spec.trainer)):
         return False
@@ -87,9 +89,11 @@ def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
 def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...]:
     """Return the options for the script that checks the MPI that the program loads.
 
-    If toolkit does not know which MPI the program loads, the result is empty without ``user_site``. With
-    ``user_site``, the script then imports mpi4py from the user's home folder or from the image. If the
-    program links its MPI statically, or Python cannot load the MPI, the script checks only PMI.
+    If toolkit does not know which MPI the program loads, the options depend on ``user_site``. If
+    ``user_site`` is true, the script imports mpi4py from the user's home folder or from the image. If
+    ``user_site`` is false, there are no options.
+
+    If the program links its MPI statically, or Python cannot load the MPI, the script checks only PMI.
     """
     program, mpi = image.program, image.mpi
     if mpi is None or (program is not None and not program.mpi) or families(image):
@@ -167,7 +171,7 @@ def local_command(spec: JobSpec, image: ImageFacts | None = None) -> tuple[str, 
 
 
 def _limits_alone(spec: JobSpec) -> tuple[str, ...]:
-    """Return only the preflight options for the network speed and free disk space that the user requires."""
+    """Return the options of :func:`limits`, and ``--output`` if the job has a minimum of free disk space."""
     return (*(("--output", spec.directory) if spec.min_free else ()), *limits(spec))
 
 

@@ -187,7 +187,7 @@ def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[
 def _definition(
     spec: JobSpec, runtime: str, binds: Sequence[str], pieces: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the template values for the file in which a runtime reads the image and the mounts.
+    """Return the template values for the file that names the image and the mounts for a container runtime.
 
     The text of the file is empty if the container runtime does not need such a file.
     """

@@ -17,5 +17,5 @@ def gloo_program() -> str:
     folder = package() / "trainers"
     program, found = ((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("gloo", "rendezvous"))
     whole, count = _IMPORT.subn(lambda _: found.replace(_FUTURE, ""), program)
-    assert count == 1, "gloo.py imports rendezvous.py in one statement"  # noqa: S101 - toolkit's own files
+    assert count == 1, "gloo.py must import rendezvous.py once"  # noqa: S101 - toolkit's own files
     return whole

@@ -37,7 +37,8 @@ _OUTPUT = ValueForm(
     # Slurm does not create a folder for the output, so a relative path must not contain a folder.
     # A job that cannot write its output fails without a message.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
-    "write a file name or a full path; valid: letters, digits, . _ + = @ , - and patterns like %j (%% for %)",
+    "write a file name or a full path with letters, digits, `._+=@,-` and patterns such as %j; "
+    "for a percent sign, write %%",
 )
 
 _FORMS: Mapping[str, ValueForm] = {
@@ -140,7 +141,7 @@ class ValueFault(NamedTuple):
 
 
 def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
-    """Yield the faults in a job's values; an empty text is a fault only in the fields in ``_NEEDED``."""
+    """Yield the faults in a job's values; an empty text is a fault in required fields such as ``name``."""
     for field, form in FORMS.items():
         value = values.get(field)
         # Use fullmatch, because `$` accepts a line break at the end.
@@ -235,7 +236,7 @@ def _items(value: object) -> Iterator[str]:
 
 
 def _module(item: str) -> str:
-    return "" if _MODULE.fullmatch(item) else "not a valid module name; write NAME, or swap OLD NEW"
+    return "" if _MODULE.fullmatch(item) else "not a valid module name; write `NAME` or `swap OLD NEW`"
 
 
 def _sbatch(item: str) -> str:

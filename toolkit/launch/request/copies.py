@@ -21,7 +21,7 @@ exec "$program" "$@"
 """A shell program that sets the number of a copy, changes to the copy's folder and starts the command.
 
 Relative paths are not valid in the copy's folder. Before the shell program changes to this folder, it makes
-the path of the command absolute, and each argument that is the path of an existing file.
+two kinds of paths absolute: the path of the command, and arguments that are paths of existing files.
 """
 
 

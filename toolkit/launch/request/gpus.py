@@ -36,7 +36,7 @@ def _idle_gpus(spec: JobSpec, site: Site | None, host: HostFacts | None, image: 
     """Return the number of GPUs per node that the image can use but the job does not request.
 
     If toolkit did not probe the host, and the site profile has no partitions, the number is unknown. The
-    result is then the letter ``N``. If no GPUs are idle, the result is empty.
+    result is then the letter ``N``. If there are no such GPUs, the result is empty.
     """
     if spec.gpus_per_node is not None or has_gpus(spec, site) or not built_for_gpus(image):
         return ""

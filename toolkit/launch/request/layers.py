@@ -17,7 +17,7 @@ PREFIX = "TOOLKIT_"
 """The prefix of environment variables that set a job field, such as ``TOOLKIT_ACCOUNT``."""
 
 OPTION = "option"
-"""The source name of settings from the command line."""
+"""The value of ``JobLayer.source`` for settings from the command line."""
 
 _LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env", "sweep"}
 """The fields with several values; an environment variable can set only a field with one value."""
@@ -155,7 +155,7 @@ def of_site(name: str, site: Site) -> JobLayer:
 
 
 def _in_words(fault: str) -> str:
-    """Return ``fault`` with the expected type of the value in words, such as "write a whole number".
+    """Translate a fault such as "expected 'int', got 'str'" into an instruction: "write a whole number".
 
     If ``fault`` does not start with an expected type, return ``fault`` unchanged.
     """

@@ -1,4 +1,4 @@
-"""Check the numbers in values that match the patterns of their fields, for example in times and ranges."""
+"""Check the numbers in a value, such as a time, after the value has matched the pattern of its field."""
 
 import re
 

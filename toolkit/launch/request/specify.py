@@ -31,7 +31,7 @@ class JobPaths:
 
     ``program`` is the file of the user's own trainer. ``start`` is the folder in which a command starts.
     ``mounts`` are the mounts that the command needs. ``env`` is the environment file of ``toolkit env``.
-    ``paths`` contains the variables, such as ``PYTHONPATH``, that name the environment's mount point.
+    ``paths`` contains the variables, such as ``PYTHONPATH``, whose values include the mount point of ``env``.
     """
 
     directory: str

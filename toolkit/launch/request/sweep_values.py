@@ -116,8 +116,9 @@ def fill_command(words: Iterable[str], row: Row) -> tuple[str, ...]:
 
 
 def pieces(sweep: Iterable[str]) -> dict[str, str]:
-    """Return the shell code that replaces each placeholder, as the argument ``pieces`` of
-    :func:`toolkit.render.quote_around`.
+    """Map each placeholder to the shell code that replaces it in a job script.
+
+    The function :func:`toolkit.render.quote_around` replaces the placeholders.
     """
     found: dict[str, str] = {}
     for name in names_of(sweep):
