@@ -141,7 +141,7 @@ class ValueFault(NamedTuple):
 
 
 def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
-    """Yield the faults in a job's values; an empty text is a fault in required fields such as ``name``."""
+    """Yield the faults in a job's values. Only some fields, such as ``name``, must not be an empty text."""
     for field, form in FORMS.items():
         value = values.get(field)
         # Use fullmatch, because `$` accepts a line break at the end.
