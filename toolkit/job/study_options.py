@@ -42,7 +42,8 @@ class StudyOptions:
     """The options of ``toolkit scale`` that describe a study.
 
     ``ranks`` and ``over`` are the values of ``--ranks`` and ``--nodes``, such as ``(1, 2, 4)``. ``words`` are
-    the words after ``--``. ``values`` are the options of ``toolkit launch``, by job field.
+    the words after ``--``. ``values`` are the options of ``toolkit launch`` that the user gives to
+    ``toolkit scale``, by job field.
     """
 
     values: Mapping[str, Any]
@@ -139,8 +140,8 @@ def _check_no_job_file(trainer: str) -> None:
 def _with_full_paths(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with absolute paths, so that a user can resume the study from any folder.
 
-    toolkit does not change paths on the cluster. It also does not change the names of trainers and recipes
-    that are part of toolkit.
+    toolkit does not change a value that is a path on the cluster. It also does not change the names of
+    trainers and recipes that are part of toolkit.
     """
     full = dict(options)
     for field, is_there in _LOCAL.items():
@@ -174,8 +175,8 @@ def _check_settings(study: Study) -> None:
         )
     if study.profile and job.workdir:
         raise BadInput(
-            f"{origins['workdir']}: --profile needs the default working directory, the job's folder, "
-            "because Horovod writes its timeline to the working directory",
+            f"{origins['workdir']}: --profile conflicts with the working directory {job.workdir}, because "
+            "Horovod writes its timeline there, and toolkit reads the timeline from the job's folder",
             fix="leave out the working directory or `--profile`",
         )
 
@@ -188,7 +189,7 @@ def join_studies(study_folder: Path, study: Study) -> Study:
     figures, such as the time limit.
 
     Raises:
-        BadInput: if the new study differs from the earlier study in other options.
+        BadInput: if the studies differ in an option that affects the performance figures.
     """
     if not folder.is_study(study_folder):
         return study
@@ -221,9 +222,9 @@ def join_studies(study_folder: Path, study: Study) -> Study:
 def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
     """Return the environment variables of each series of runs, by the name of the series.
 
-    toolkit reads the timeline that the user gives with ``--prove``, and suggests settings of Horovod. The
-    series compare these settings with the default settings and with Horovod's autotuning. Without
-    ``--prove``, the result is empty.
+    toolkit reads the timeline that the user gives with ``--prove``, and suggests settings of Horovod. One
+    series uses these settings, one series uses the default settings, and one series uses Horovod's
+    autotuning. Without ``--prove``, the result is empty.
 
     Raises:
         BadInput: if ``--prove`` conflicts with other options.
@@ -238,7 +239,7 @@ def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
     if min(options.ranks) < 2:
         raise BadInput(
             "--prove: a run with one rank has no allreduce operations to compare",
-            fix="give only numbers of ranks of at least 2, such as `--ranks 2,4`",
+            fix="use at least 2 ranks in each run, as in `--ranks 2,4`",
         )
     advice = advise(tally_events(events(options.prove)))
     if advice is None:

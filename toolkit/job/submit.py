@@ -73,15 +73,15 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
 
 
 def is_far_away(host_options: HostOptions, request: JobRequest) -> bool:
-    """Return whether the job has a site, the user gives no host, and this machine has no Slurm."""
+    """Return whether the job has a site profile, the user names no host, and this machine has no Slurm."""
     return request.site is not None and not host_options.remote and not shutil.which("sbatch")
 
 
 def place_of(host_options: HostOptions, request: JobRequest) -> HostOptions:
     """Return the host from which toolkit submits the job.
 
-    If ``host_options`` name a host, return this host. If not, and this machine has Slurm or the job has no
-    site, return this machine. In all other cases, return the host in the site profile.
+    If ``host_options`` name a host, return this host. If they name no host, return this machine if it has
+    Slurm or if the job has no site profile. In all other cases, return the host in the site profile.
 
     Raises:
         Missing: if this machine has no Slurm and the site profile names no host.

@@ -139,9 +139,10 @@ def _target(
 
 
 def copies_of(target: Target) -> dict[str, tuple[str, int]]:
-    """Return the digest and size in bytes of the image and the environment image, by path on the host.
+    """Return the image's digest and its size in bytes, by the image's path on the host.
 
-    The result is empty if the image exists only on the host.
+    If the job mounts a file of ``--env-image``, the result also contains this file. The result is empty if
+    the image exists only on the host.
     """
     if target.image.local_file is None:
         return {}

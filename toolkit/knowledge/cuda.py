@@ -10,7 +10,12 @@ from toolkit.versions import older, parse, within
 
 
 class Minima(Row, frozen=True, kw_only=True):
-    """For each release or major release of CUDA, the oldest driver version that supports this release."""
+    """A driver version for each CUDA release (``toolkit_driver``) or for each major release
+    (``major_driver``).
+
+    In ``toolkit_driver``, the driver is the oldest that supports all features of the release, such as
+    ``12.4``. In ``major_driver``, it is the oldest that runs programs of the major release, such as ``12``.
+    """
 
     minimum: dict[str, str]
 

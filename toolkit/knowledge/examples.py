@@ -1,5 +1,5 @@
-"""Read ``examples.toml``: launches as examples of rules. Each example has the rule's finding for a launch,
-and the prediction for this launch.
+"""Read ``examples.toml``: example launches for the rules in :mod:`toolkit.engine.rules`. Each example has the
+rule's finding for a launch, and the prediction for this launch.
 """
 
 from functools import cache

@@ -33,8 +33,9 @@ class Fabric(Row, frozen=True, kw_only=True):
 class Interfaces(Row, frozen=True, kw_only=True):
     """Prefixes of the names of network interfaces.
 
-    A job can use all interfaces with the same prefix from ``side_by_side`` in parallel. ``fleeting`` is for
-    temporary interfaces, which a container engine creates and removes.
+    ``side_by_side`` is for interfaces that a job can use in parallel if their names have the same prefix,
+    such as ``hsn0`` and ``hsn1``. ``fleeting`` is for temporary interfaces, which a container engine creates
+    and removes.
     """
 
     fast: tuple[str, ...]

@@ -65,7 +65,7 @@ class Sayings(Row, frozen=True, kw_only=True):
 
 
 class Needs(Row, frozen=True, kw_only=True):
-    """Signs of what a program needs.
+    """Names in a program which show that it needs files, TensorFlow 1 or another package.
 
     ``files`` are calls that read a file. ``tensorflow_1`` are names that only TensorFlow 1 has. ``beside``
     maps a module, such as ``horovod.torch``, to another package that this module needs, such as ``torch``.
@@ -105,7 +105,7 @@ def joins() -> JoinKnowledge:
 
 @cache
 def distribution_of(module: str) -> str:
-    """Return the name that a package index has for the package that programs import as ``module``.
+    """Return the name of a module's package on a package index, such as ``pillow`` for ``PIL``.
 
     The result is ``module`` itself if ``joins.toml`` lists no package for it.
     """

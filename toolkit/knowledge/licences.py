@@ -1,4 +1,4 @@
-"""Read ``licences.toml``: the licences of a stack's main components."""
+"""Read ``licences.toml``: the licences of the main components of images."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,8 +23,8 @@ class Licence(Row, frozen=True, kw_only=True):
     """The licence of a component.
 
     ``spdx`` is an identifier of the SPDX list. ``name`` is the name of a licence that is not on the list.
-    Each entry of ``until`` maps a release to the SPDX identifier that applies to all earlier releases. The
-    oldest release comes first.
+    Each entry of ``until`` maps a release to the SPDX identifier of the releases before it. The oldest
+    release comes first, and the first entry that applies to a version decides.
     """
 
     spdx: str = ""

@@ -40,9 +40,9 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     authentication with munge. ``speaks``: a launch interface that the MPI supports. ``amd_unthreaded``:
     whether the processor is from AMD and has one thread per core.
 
-    If ``first`` is true, the rank fails before most MPI settings take effect; only settings with ``first`` in
-    ``settings.toml`` take effect earlier. ``by_chance`` lists outcomes other than ``outcome`` that
-    repetitions of the same launch had.
+    If ``first`` is true, the rank fails before most MPI settings take effect. Only a setting with ``first``
+    in ``settings.toml`` can stop the rank before this failure. ``by_chance`` lists outcomes other than
+    ``outcome`` that repetitions of the same launch had.
     """
 
     outcome: Outcome
@@ -61,10 +61,10 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
 
 class Daemons(MpiRow, frozen=True, kw_only=True):
-    """The outcome of a launch in which the daemons that start the ranks and the ranks' MPI library are from
-    different releases of Open MPI.
+    """The outcome of a launch whose daemons and MPI library are from different releases of Open MPI.
 
-    ``launcher`` has version bounds for the daemons. ``versions`` has version bounds for the MPI library.
+    The daemons start the ranks. ``launcher`` has version bounds for the daemons. ``versions`` has version
+    bounds for the MPI library.
     """
 
     launcher: str
@@ -128,9 +128,10 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 
     ``nodes``, ``ranks_per_node``, ``served_by`` and ``modes`` limit the launches with the defect. ``under``
     has version bounds for the host's Open MPI, which starts the ranks. ``batch`` says whether the launcher
-    runs on a node that also runs its ranks. If ``launched_by`` is not empty, the defect occurs under the
-    host's mpirun only if ``launched_by`` lists the host's MPI, such as ``mpich <5``; ``launched_by`` does not
-    affect other launch modes. ``netmod`` is the MPICH network module with the defect.
+    runs on a node of the job, as in a batch script; if it is false, the launcher runs on a login node. If
+    ``launched_by`` is not empty, the defect occurs under the host's mpirun only if ``launched_by`` lists the
+    host's MPI, such as ``mpich <5``; ``launched_by`` does not affect other launch modes. ``netmod`` is the
+    MPICH network module with the defect.
     """
 
     id: str

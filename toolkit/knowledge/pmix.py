@@ -52,9 +52,10 @@ class Shared(Row, frozen=True, kw_only=True):
 
 
 class Caution(Row, frozen=True, kw_only=True):
-    """Releases of the PMIx client with a fault under the Slurm releases within ``slurm``.
+    """Releases of the PMIx client that have a fault under Slurm.
 
-    To avoid the fault, toolkit sets the variables ``env`` inside the container.
+    If ``slurm`` has version bounds, the fault occurs only under Slurm releases within these bounds. To
+    avoid the fault, toolkit sets the variables ``env`` inside the container.
     """
 
     client: str

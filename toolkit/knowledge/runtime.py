@@ -39,7 +39,7 @@ class Vulnerable(Row, frozen=True, kw_only=True):
     """Releases of a runtime with a published security fault.
 
     If ``setuid`` is true, the fault affects only setuid installations. If ``setting`` is given, the fault
-    affects only installations with this setting.
+    affects only installations whose configuration file has a value for this setting.
     """
 
     name: str

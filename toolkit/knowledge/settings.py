@@ -37,8 +37,8 @@ class Setting(Row, frozen=True, kw_only=True):
     - ``components``: a list of components of the MCA ``framework``. A component that the image does not have
       causes ``outcome``.
     - ``exclusion``: a list of components to exclude, which starts with ``^``. The list is harmless if it
-      contains no name in ``value``. A list with such a name causes ``outcome`` if the row has ``because``.
-      If the row has no ``because``, a later row judges the list.
+      contains no name in ``value``. A list that contains a name in ``value`` causes ``outcome`` if the row
+      has ``because``. If the row has no ``because``, a later row judges the list.
     - ``interfaces``: names of network interfaces. If the host has none of these interfaces, the setting
       causes ``outcome``.
     - ``left-out``: names of network interfaces to exclude. The list replaces Open MPI's default list, so it
@@ -46,8 +46,8 @@ class Setting(Row, frozen=True, kw_only=True):
     - ``devices``: names of RDMA devices or network interfaces of the host, in UCX's syntax.
     - ``path``: a folder of the host in which an MPI looks for plugins. If the MPI has plugins, and the launch
       does not mount this folder, the setting causes ``outcome``.
-    - ``transport``: transports that need a fast network on the host, unless the setting names a transport in
-      ``value``.
+    - ``transport``: a list of transports. The setting needs a fast network on the host, unless the list
+      contains a transport in ``value``.
     - ``network``: a setting that needs a fast network on the host, unless the setting contains a word in
       ``value``.
     - ``netmod``: one of MPICH's network modules. If the image's MPICH has several modules, but not this
@@ -59,7 +59,7 @@ class Setting(Row, frozen=True, kw_only=True):
     - ``unknown``: the effect depends on properties that toolkit does not read.
     - ``harmless``: no value changes how ranks start.
     - ``tuning``: the variable changes how ranks exchange messages. toolkit has not measured its effect, so
-      toolkit predicts the launch without the variable and marks the prediction as not measured.
+      toolkit predicts the launch as if the variable were not set, and marks the prediction as not measured.
 
     The row applies to MPIs that match ``implementation`` and ``versions``, whose device starts with an entry
     of ``device``, and whose PMIx client has a release within ``client``. If ``speaks`` is given, the row

@@ -65,10 +65,10 @@ class FaultRow(Row, frozen=True, kw_only=True):
 
     ``retry`` says what fixes the fault: another attempt, another node, a change of the job by the user, a
     change of the image, or a change by the administrators of the site. ``signatures`` are prefixes of the ids
-    of log signatures in this class; toolkit uses these prefixes for a line that no row of ``faultlines.toml``
-    matches. If a line has only general words of failure, such as "error", a further word that matches
-    ``subjects`` shows that the line is of this class. ``files`` are patterns for files of libraries that
-    raise exceptions of this class.
+    of log signatures. A line that matches such a log signature is of this class, unless a row of
+    ``faultlines.toml`` gives the line a specific class. If a line has only general words of failure, such as
+    "error", a further word that matches ``subjects`` shows that the line is of this class. ``files`` are
+    patterns for the paths of library files. An exception that such a file raises belongs to this fault class.
     """
 
     id: str

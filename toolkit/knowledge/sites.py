@@ -136,7 +136,7 @@ def today() -> str:
 def is_old(site: Site, day: str) -> bool:
     """Return whether a profile has expired on ``day``, a date such as ``2026-11-25``.
 
-    The sources of an expired profile may have changed.
+    The documents on which an expired profile is based may have changed.
     """
     return bool(site.expires) and day >= site.expires
 

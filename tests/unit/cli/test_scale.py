@@ -132,7 +132,7 @@ def points(tmp_path, name="mnist"):
             ["mnist", "--ranks", "2", "--compare", "A_B=a-b,a_b"],
             "A_B: the files of a-b and a_b would have the same names",
         ),
-        (["mnist", "--ranks", "2", "--profile", "--workdir", "/work"], "--workdir: --profile needs"),
+        (["mnist", "--ranks", "2", "--profile", "--workdir", "/work"], "--workdir: --profile conflicts"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_there(tmp_path, words, said):
@@ -317,7 +317,7 @@ def test_settings_do_not_make_several_jobs_of_a_run(tmp_path, cluster, monkeypat
     [
         ('arguments = ["--optimizer", "sgd"]', ["mnist", "--ranks", "1"], "toolkit.toml:2: toolkit scale"),
         ('trainer = "mnist"', ["--ranks", "1", "--pattern", "(x)", "--", "true"], "mnist conflicts with"),
-        ('workdir = "/a"', ["mnist", "--ranks", "2", "--profile"], "toolkit.toml:2: --profile needs"),
+        ('workdir = "/a"', ["mnist", "--ranks", "2", "--profile"], "toolkit.toml:2: --profile conflicts"),
     ],
 )
 def test_settings_that_a_study_would_overrule_are_named(tmp_path, settings, words, said):
