@@ -305,7 +305,7 @@ def test_a_record_from_before_images_were_checked_is_not_submitted(place: Path):
     from toolkit.launch.tracking.submission import submit
 
     old = msgspec.structs.replace(RECORD, image_check=None)
-    with pytest.raises(CheckFailed, match="the job record has no result of a signature check of the image"):
+    with pytest.raises(CheckFailed, match="the job record does not say whether toolkit checked the image's"):
         submit(LocalRunner(), old, "#!/bin/sh\n")
 
 

@@ -304,7 +304,7 @@ def test_a_record_without_its_secret_values_asks_the_caller_for_them(record, mon
     monkeypatch.delenv("MY_TOKEN", raising=False)
     error = refused("--from-job", record.key, "--dry-run")
     assert isinstance(error, BadInput)
-    assert "MY_TOKEN: not set; a job record contains only the names of secret variables" in error.message
+    assert "MY_TOKEN: not set; a job record does not contain the values of secret variables" in error.message
     monkeypatch.setenv("MY_TOKEN", "c4n4ry")
     text = script("--from-job", record.key)
     assert "which sets MY_TOKEN" in text

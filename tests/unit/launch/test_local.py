@@ -417,7 +417,7 @@ def test_a_script_that_shares_a_group_with_its_starter_is_not_ended(here):
     by_hand = subprocess.Popen(["bash", here / "job.sh"], stdout=subprocess.PIPE, text=True)
     try:
         assert any(line == "up\n" for line in by_hand.stdout)
-        with pytest.raises(CheckFailed, match="in the process group of the program that started it"):
+        with pytest.raises(CheckFailed, match="in the process group of the program that started the script"):
             jobs.cancel(LocalRunner(), msgspec.structs.replace(record, state="running"))
         with pytest.raises(CheckFailed, match="only a job that has ended can be resumed"):
             run_again(LocalRunner(), record, print)

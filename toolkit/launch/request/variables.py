@@ -35,15 +35,15 @@ def looks_secret(name: str) -> bool:
 
 
 def parse_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str) -> dict[str, str]:
-    """Return the variables in ``NAME=VALUE`` words; the value of a word ``NAME`` comes from ``environment``.
+    """Return the variables in ``pairs``; a word without ``=`` gets its value from ``environment``.
 
     Args:
-        pairs: the words.
+        pairs: words of the form ``NAME=VALUE`` or ``NAME``.
         environment: toolkit's own environment variables.
         label: the source of the words, such as ``--env``; each error message starts with this text.
 
     Raises:
-        BadInput: if a name is invalid, or ``environment`` lacks the variable of a word ``NAME``.
+        BadInput: if a name is invalid, or ``environment`` lacks the variable of a word without ``=``.
     """
     found: dict[str, str] = {}
     for pair in pairs:
@@ -103,7 +103,7 @@ def secrets_of_record(
     names = tuple(names)
     if absent := [name for name in names if name not in secrets and name not in environment]:
         raise BadInput(
-            f"{', '.join(absent)}: not set; a job record contains only the names of secret variables",
+            f"{', '.join(absent)}: not set; a job record does not contain the values of secret variables",
             fix=f"set the variable: `read -rs {absent[0]} && export {absent[0]}`; then run the command again",
         )
     return {name: secrets.get(name, Hidden(environment.get(name, ""))) for name in names}

@@ -20,9 +20,9 @@ from toolkit.near import suggest_near
 _TIME = "01:00:00"
 _HOME = "$HOME/toolkit"
 _LASTING = ("WORK", "PROJECT", "STORE")
-"""Variables that name folders from which the site does not delete old files, the preferred variable first.
+"""The variables that name folders in which the site does not delete old files.
 
-toolkit prefers these folders to scratch folders.
+If several are set, toolkit chooses the first. toolkit prefers these folders to scratch folders.
 """
 
 
@@ -218,8 +218,8 @@ def _account(facts: SiteFacts) -> str:
 
 
 def _has_runtime(host: HostFacts, facts: SiteFacts) -> bool:
-    """Return whether a container runtime is on the PATH of the compute node or, if toolkit probed no node, of
-    the host.
+    """Return whether toolkit found a container runtime on PATH: on a compute node or, if toolkit probed no
+    compute node, on the login host.
     """
     if host.compute_nodes is not None and host.runtime is None and "runtime" in host.absent:
         return False
@@ -278,7 +278,7 @@ def _fabric(host: HostFacts) -> str:
     if host.fabrics:
         return ", ".join(host.fabrics)
     if host.infiniband:
-        # The names of the devices identify the network; an unknown name still means InfiniBand or RoCE.
+        # The device names identify the network. If toolkit knows no name, assume InfiniBand or RoCE.
         rows = fabrics_of(host.infiniband, (), host.link_layers)
         return ", ".join(dict.fromkeys(row.shown for row in rows)) or "InfiniBand or RoCE"
     return "Ethernet" if host.infiniband == () and host.compute_nodes else ""

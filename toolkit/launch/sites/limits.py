@@ -24,9 +24,9 @@ _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 class LimitExceeded(NamedTuple):
     """A partition limit that a job exceeds.
 
-    ``option`` is the job's request as a command-line option, such as ``--nodes 9``. ``limit`` is the limit in
-    words that follow "has", such as ``a limit of 8 nodes``. ``kind`` is the kind of limit, such as ``nodes``
-    or ``memory``.
+    ``option`` is the job's request as a command-line option, such as ``--nodes 9``. ``limit`` completes the
+    message "partition NAME has", for example with ``a limit of 8 nodes``. ``kind`` is the kind of limit, such
+    as ``nodes`` or ``memory``.
     """
 
     option: str

@@ -36,8 +36,9 @@ def choose(spec: JobSpec, site: Site, name: str, unset_fields: Collection[str] =
 
     A job that names a partition stays in this partition. For a job without a partition, toolkit chooses the
     site's default partition or, if the job does not fit there, the first partition that can run the job. An
-    unknown limit does not exclude a partition. toolkit prefers partitions whose relevant limits are known:
-    the number of GPUs if the job requests GPUs, and limits that the job exceeds in the default partition.
+    unknown limit does not exclude a partition, but toolkit prefers the partition with the fewest unknown
+    limits. toolkit counts only limits that the job exceeds in the default partition and, if the job requests
+    GPUs, the GPU limits.
 
     Args:
         spec: the job.
@@ -56,7 +57,8 @@ def choose(spec: JobSpec, site: Site, name: str, unset_fields: Collection[str] =
     if "partition" in unset_fields and not by_sbatch:
         return _first(spec, site, name, unset_fields)
     named = [_find(wanted, site, name) for wanted in (by_sbatch or spec.partition or "").split(",")]
-    # If the job names several partitions, do not fit its cores: the partitions may have different nodes.
+    # If the job names several partitions, do not change its cores, memory or constraint, because the nodes of
+    # these partitions may differ.
     trials = [
         trial(spec, partition, site, unset_fields if len(named) == 1 else ())
         for partition in named
@@ -136,8 +138,8 @@ def _nowhere(trials: Sequence[PartitionFit], site: str) -> BadInput:
 
 
 def _kinds(fit: PartitionFit) -> list[str]:
-    """Return the kinds of limits that matter in the choice of another partition: limits that the job exceeds
-    in this partition and, if the job requests GPUs, the GPU limits.
+    """Return the kinds of limits that toolkit compares when it looks for another partition: limits that the
+    job exceeds in the partition of ``fit`` and, if the job requests GPUs, the GPU limits.
     """
     kinds = [problem.kind for problem in fit.problems]
     if fit.spec.gpus_per_node:
@@ -171,7 +173,9 @@ def _find(partition_name: str, site: Site, name: str) -> Partition | None:
 
 
 def _named_by_sbatch(spec: JobSpec, site: Site) -> str:
-    """Return the partition that the last sbatch option names, such as ``-p gpus``, or an empty string."""
+    """Return the partition in the last sbatch option that sets a partition, such as ``-p gpus``, or an empty
+    string.
+    """
     for line in reversed((*site.defaults.sbatch, *spec.sbatch)):
         if sbatch.is_one_option(line) and sbatch.reserved_name(line, ("partition", "p")):
             option, *more = sbatch.words(line)

@@ -71,7 +71,7 @@ def _partitions(spec: JobSpec, partitions: tuple[PartitionFacts, ...]) -> Iterat
     counted = any(part.gpus for part in partitions)
     if spec.gpus_per_node and all(part.gpus == 0 for part in partitions):
         yield LaunchFault(
-            f"--gpus-per-node {spec.gpus_per_node}: no partition of the cluster has GPUs that Slurm counts",
+            f"--gpus-per-node {spec.gpus_per_node}: Slurm lists no GPUs in any partition of the cluster",
             "leave out `--gpus-per-node`",
         )
     chosen = [part for part in partitions if (part.name in wanted if wanted else part.default)]

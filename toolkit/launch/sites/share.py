@@ -17,7 +17,7 @@ _MIXED = 2
 
 
 class PartitionFit(NamedTuple):
-    """A job with values that fit a partition, and the limits of the partition that the job still exceeds."""
+    """A job that toolkit adapted to a partition, and the partition's limits that the adapted job exceeds."""
 
     partition: Partition
     spec: JobSpec

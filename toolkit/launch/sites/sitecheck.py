@@ -17,8 +17,9 @@ State = Literal["holds", "differs", "undecided"]
 class ProfileCheck(NamedTuple):
     """The result of comparing one field of a site profile with the cluster.
 
-    ``state`` is ``holds`` if the cluster has the field's value, and ``undecided`` if the cluster's value is
-    unknown. ``text`` contains the field's value and, unless ``state`` is ``holds``, the reason.
+    ``state`` is ``holds`` if the cluster has the field's value, ``differs`` if the cluster has another value,
+    and ``undecided`` if the cluster's value is unknown. ``text`` contains the field's value and, unless
+    ``state`` is ``holds``, the reason.
     """
 
     field: str
@@ -184,7 +185,8 @@ def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
 
 def _member(field: str, name: str, names: tuple[str, ...] | None) -> ProfileCheck:
     if not names:
-        why = "sacctmgr did not answer" if names is None else "sacctmgr lists no name for you"
+        kind = "QOS" if field.endswith("qos") else "account"
+        why = "sacctmgr did not answer" if names is None else f"sacctmgr lists no {kind} for you"
         return ProfileCheck(field, "undecided", f"{name}: {why}")
     exists = name in names
     return ProfileCheck(

@@ -24,7 +24,8 @@ _OUTPUT_SECONDS, _EARLY_SECONDS = 0.5, 0.05
 after toolkit starts to follow a run of the job."""
 
 _EARLY = 10.0
-"""The time in seconds for which toolkit reads the output more often; most short jobs end within this time."""
+"""For this time in seconds after toolkit starts to follow a run, it reads the output every
+``_EARLY_SECONDS``. Most short jobs end within this time."""
 
 _PIECES = 16
 """The maximum number of output chunks that toolkit reads before it checks whether to query Slurm."""
@@ -51,7 +52,7 @@ but at most one second.
 """
 
 _SILENT_SECONDS = 600.0
-"""The time in seconds without an answer after which toolkit stops waiting for Slurm or for a lost connection.
+"""The time in seconds after which toolkit gives up if Slurm does not answer or the connection stays broken.
 
 A restart of Slurm's controller, or a failover to its backup, takes less time.
 """

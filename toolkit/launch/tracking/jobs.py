@@ -87,8 +87,9 @@ def refresh_all(
 ) -> list[tuple[JobRecord, bool]]:
     """Update the records of jobs on one cluster; return each record, and whether Slurm answered.
 
-    One query covers all waiting and running jobs. toolkit calls :func:`refresh` for each other job. If Slurm
-    does not answer during such a call, toolkit makes no more calls, and the remaining records stay unchanged.
+    If several jobs have a Slurm number, one query finds all jobs that wait or run. toolkit calls
+    :func:`refresh` for each job that this query does not find. If Slurm does not answer during such a call,
+    toolkit makes no more calls, and the remaining records stay unchanged.
     """
     statuses: dict[str, JobStatus] = {}
     if len(numbers := [record.id for record in job_records if record.id]) > 1:
@@ -294,14 +295,14 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def output_of(record: JobRecord, task: JobTask | None = None) -> str:
-    """Return the path on the cluster of a job's output file, or of the output file of one array task."""
+    """Return the path of a job's output file, or of the output file of one array task."""
     spec = record.spec
     index = str(task.index) if task else None
     return slurm.output_path(spec.directory, spec.output, record.id, spec.name, index)
 
 
 def task_folder(record: JobRecord, task: JobTask | None) -> str:
-    """Return the folder on the cluster of a job, or the subfolder of one task of an array."""
+    """Return the path of a job's folder, or of the subfolder of one array task."""
     return posixpath.join(record.spec.directory, str(task.index)) if task else record.spec.directory
 
 

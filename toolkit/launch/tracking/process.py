@@ -52,7 +52,7 @@ def process_of(record: JobRecord, proc: Path = _PROC) -> int | None:
 def is_lost(record: JobRecord, proc: Path = _PROC) -> bool:
     """Return whether the process of a local job no longer runs on this machine.
 
-    A job without a process and without an exit status stopped early, for example because of a power failure.
+    If a job has no process and no exit status, the job stopped early, for example in a power failure.
     The result is False if the job ran on another machine, or if the script did not record its process ID.
     """
     process = _script_process(record)
@@ -83,8 +83,8 @@ def group_of(record: JobRecord) -> int:
         raise CheckFailed(f"{record.key}: process {number} of the job has just ended") from error
     if group != number:
         raise CheckFailed(
-            f"{record.key}: toolkit cannot stop only this job, because the job script (process {number}) is "
-            "in the process group of the program that started it",
+            f"{record.key}: toolkit cannot stop the job alone, because the job script (process {number}) is "
+            "in the process group of the program that started the script",
             fix="stop the program that started the job, for example with Ctrl-C in its terminal",
         )
     return number

@@ -28,7 +28,7 @@ METRICS = "metrics.jsonl"
 files in the job's folder."""
 
 TIMES = "start-times"
-"""The file in the job's folder to which the job script writes when each phase of the job's start begins."""
+"""The file in the job's folder in which the job script records the time at which each start phase begins."""
 
 METRICS_MOST = 64 << 20
 """The largest number of bytes that toolkit reads from a metrics file; an epoch needs about 300 bytes."""
@@ -148,11 +148,12 @@ def require_check(record: JobRecord) -> None:
     """Raise an error if the record does not contain the result of the signature check of the image.
 
     Raises:
-        CheckFailed: if the result is missing, as in records of early releases.
+        CheckFailed: if the result is missing, as in records of early releases of toolkit, which did not check
+            signatures.
     """
     if record.image_check is None:
         raise CheckFailed(
-            f"{record.key}: the job record has no result of a signature check of the image",
+            f"{record.key}: the job record does not say whether toolkit checked the image's signature",
             fix=f"launch the job again: `toolkit launch --from-job {record.key}`",
         )
 

@@ -77,7 +77,10 @@ def parse_sbatch(text: str) -> str | None:
 
 
 def show_job(number: str, seconds: float = _QUERY_SECONDS) -> Command:
-    """Return the ``scontrol`` command that shows a job until some minutes after the job's end (MinJobAge)."""
+    """Return the ``scontrol`` command that shows a job.
+
+    Slurm's controller forgets a job some minutes after the job ends (MinJobAge).
+    """
     return Command(("scontrol", "--oneliner", "show", "job", number), timeout=seconds)
 
 
@@ -127,8 +130,8 @@ def _parse_line(line: str) -> JobStatus | None:
 def _array_status(tasks: Sequence[JobStatus]) -> JobStatus | None:
     """Return a job's status from the statuses in the lines of Slurm's output; ``None`` if there are no lines.
 
-    A job array has several lines. The array's status is the status of a task whose state decides the array's
-    state (:func:`arrays.foremost`).
+    A job array has several lines. The array gets the status of its first task that has the array's state
+    (:func:`arrays.foremost`).
     """
     if not tasks:
         return None

@@ -64,7 +64,7 @@ def submit(
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     try:
-        # The first state is unknown, because a signal may kill this process before sbatch returns a number.
+        # Save the state ``unknown`` first, because a signal may kill this process before sbatch ends.
         record = msgspec.structs.replace(record, state="unknown")
         records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
@@ -164,7 +164,7 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, disposable: 
     """Run sbatch once, and return the job's number.
 
     If sbatch does not answer, toolkit looks for the job in the output of squeue. If ``disposable`` is true,
-    toolkit deletes the record if sbatch refuses the job, or if the host has no sbatch.
+    toolkit deletes the record in two cases: sbatch refuses the job, or the host has no sbatch.
     """
     try:
         answer = runner.run(command)

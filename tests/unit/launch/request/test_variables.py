@@ -208,7 +208,7 @@ def test_the_values_of_a_record_are_asked_for_again():
     given = {"A": Hidden("1")}
     assert variables.secrets_of_record(["A", "B"], given, {"B": "2"}) == {"A": "1", "B": "2"}
     with pytest.raises(
-        BadInput, match="B, C: not set; a job record contains only the names of secret variables"
+        BadInput, match="B, C: not set; a job record does not contain the values of secret variables"
     ):
         variables.secrets_of_record(["A", "B", "C"], given, {})
 

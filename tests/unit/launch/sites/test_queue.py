@@ -79,7 +79,7 @@ def test_what_is_unknown_forbids_nothing():
 
 def test_slurm_refuses_gpus_that_no_partition_counts():
     uncounted = SiteFacts(partitions=(PartitionFacts(name="a", default=True, gpus=0),))
-    message = "--gpus-per-node 8: no partition of the cluster has GPUs that Slurm counts"
+    message = "--gpus-per-node 8: Slurm lists no GPUs in any partition of the cluster"
     assert faults(uncounted, gpus_per_node=8) == [(message, "leave out `--gpus-per-node`")]
     assert faults(uncounted) == []
 
