@@ -147,7 +147,7 @@ def _line(line: bytes, source: str) -> _Record | None:
 
 
 def are_whole(content: bytes) -> bool:
-    """Return whether the bytes are a complete metrics file of a finished training."""
+    """Return true if the bytes are a valid metrics file, and the training in this file finished."""
     try:
         return parse_metrics(content).complete
     except BadInput:

@@ -52,9 +52,7 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     fabric: str | None = None
     """Newest interface version of the libfabric that libmpi loads, such as ``1.7`` for ``FABRIC_1.7``."""
     glibc_needed: str | None = None
-    """Newest glibc version that any of these libraries needs: libmpi, and the libraries that toolkit mounts
-    with libmpi.
-    """
+    """Minimum glibc version that libmpi and the libraries that toolkit mounts with libmpi need."""
     plugins: str | None = None
     """The folder of the MPI's component files; ``None`` if the MPI has no component files."""
     relocatable: bool | None = None
@@ -92,7 +90,8 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     """
     own_shm: bool | None = None
     """Whether MPICH's device ch4 has its own shared-memory transport. If UCX is the only network module, ch4
-    has none, and ranks on the same node use UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
+    has no shared-memory transport, and ranks on the same node communicate through UCX
+    (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
     """
     components: dict[str, tuple[str, ...]] = {}
     """MCA framework (a type of plugin in Open MPI) → names of the framework's components, which are built in
@@ -105,24 +104,26 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str | None = None
     """The folder of the installation: ``/usr``, ``/opt/venv``."""
     built_for: str | None = None
-    """The wrong folder in which a moved Open MPI looks for its plugins. A moved Open MPI is outside the
-    folder that its build or OPAL_PREFIX names. ``None`` if the MPI is not a moved Open MPI.
+    """The wrong folder in which a moved Open MPI looks for its plugins. The configuration of Open MPI's
+    build, or OPAL_PREFIX in the image, names this folder, but the plugins are in another folder. ``None`` if
+    the MPI is not a moved Open MPI.
     """
     led_by: dict[str, str] = {}
-    """The variable, with its value, that tells a moved Open MPI its folder: ``{"OPAL_PREFIX":
-    "/opt/hpcx/ompi"}``.
+    """The variable that the job must set so that a moved Open MPI finds its plugins, with the correct value:
+    ``{"OPAL_PREFIX": "/opt/hpcx/ompi"}``.
     """
     needs: tuple[str, ...] = ()
-    """Sonames, in alphabetical order, of all libraries that the image's loader loads with this library."""
+    """Sonames, in alphabetical order, of all libraries that this library needs directly or indirectly."""
     lacks: tuple[str, ...] = ()
     """The libraries in ``needs`` that the image's loader does not find."""
     pmix: str | None = None
-    """Release of this MPI's PMIx client; ``None`` for the first MPI of an image, because
-    :class:`~toolkit.model.facts.ImageFacts` then contains this release.
+    """Release of this MPI's PMIx client; ``None`` for the MPI in the field ``mpi`` of
+    :class:`~toolkit.model.facts.ImageFacts`, whose field ``pmix`` contains the release for that MPI.
     """
     fabric_asked: str | None = None
     """Newest interface version of libfabric that the library needs, such as ``1.8`` for ``FABRIC_1.8``.
 
-    ``None`` if the library needs no libfabric. Also ``None`` if the library has a DT_RPATH, because
-    LD_LIBRARY_PATH then cannot select a different libfabric.
+    ``None`` if the library needs no libfabric. Also ``None`` if the library has a DT_RPATH but no
+    DT_RUNPATH. ld.so searches DT_RPATH before LD_LIBRARY_PATH, so the host's libfabric cannot replace the
+    image's libfabric.
     """

@@ -59,10 +59,10 @@ because of a GPU driver or a GPU library. ``cpu-only``: ranks run on the CPU alt
 
 Basis = Literal["measured", "derived", "beyond"]
 """The basis of a prediction. ``measured``: a recorded launch has this launch's mode, its releases of MPI and
-PMIx, and its size (one or several nodes, one or several ranks per node). The rule that decides the outcome
-also decided the outcome of a recorded launch. ``derived``: each property of this launch occurs in a recorded
-launch, but the prediction is not ``measured``. ``beyond``: the host, the image or the job has a property that
-no recorded launch has.
+PMIx, and its size (one or several nodes, one or several ranks per node). Also, the rule that decides the
+outcome of this launch, if any, decided the outcome of at least one recorded launch. ``derived``: each
+property of this launch occurs in a recorded launch, but the prediction is not ``measured``. ``beyond``: the
+host, the image or the job has a property that no recorded launch has.
 """
 
 
@@ -78,8 +78,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     GPUs. ``directory`` is the folder of the run; it is empty if unknown. ``program`` is the user's choice of
     how the ranks find each other (``--program``), or ``None``. ``command`` is the command of each rank; it is
     empty if unknown. ``joins`` names the libraries with which the user's script connects its ranks; it is
-    empty if unknown. ``says`` maps the names of variables and options to their values. The command or the
-    script contains these variables and options, which affect how the ranks find each other.
+    empty if unknown. ``says`` contains the variables and options in the command or the script that affect how
+    the ranks find each other, with their values.
     """
 
     nodes: int = 2
@@ -146,8 +146,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     ``because`` is the reason for the outcome. ``findings`` are the ids of the findings about this launch
     mode. ``missing`` names the unknown facts that rules for this mode need. If the outcome depends on timing,
     ``outcome`` is the most frequent outcome, and ``by_chance`` lists the other possible outcomes. For
-    example, if one rank fails, the launcher either stops the other ranks or waits for them. ``beyond`` names
-    the properties of this launch that no recorded launch has.
+    example, after one rank fails, the launcher either stops the other ranks (``comm-failure``) or waits for
+    them (``hang``). ``beyond`` names the properties of this launch that no recorded launch has.
     """
 
     mode: Mode

@@ -1,4 +1,4 @@
-"""The interface through which long tasks report progress; it does not depend on the display."""
+"""The interface through which long tasks report progress; each listener decides what to print."""
 
 from typing import Protocol
 

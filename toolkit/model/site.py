@@ -56,8 +56,8 @@ class SiteImage(_SiteSection, frozen=True, kw_only=True):
 
     ``verify_key`` is a file of public keys on the machine that runs toolkit; its path is relative to the
     profile's folder. toolkit starts only images that one of these keys has signed; an empty ``verify_key``
-    requires no signature. ``override`` allows users to replace ``verify_key`` with ``--verify-key``, settings
-    or ``--no-verify``.
+    requires no signature. If ``override`` is true, the user's key file (``--verify-key`` or settings)
+    replaces ``verify_key``, and ``--no-verify`` makes signatures unnecessary.
     """
 
     verify_key: str = ""

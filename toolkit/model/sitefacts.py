@@ -64,13 +64,14 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     of the profile. For each module, ``loaded`` contains the error message of the module system, or an empty
     text if the module loaded. For each program, ``commands`` contains the path at which a login shell with
     the profile's modules finds the program, or an empty text if the shell does not find it. The first two
-    programs are always ``apptainer`` and ``singularity``. ``there`` says whether each folder exists on the
-    login node, and ``there_nodes`` says whether each folder exists on a compute node.
+    entries of ``commands`` are always for ``apptainer`` and ``singularity``; the profile's programs follow.
+    For each folder in the profile, ``there`` says whether the folder exists on the login node, and
+    ``there_nodes`` says whether the folder exists on a compute node.
 
-    ``folders`` lists the folders that common variables, such as SCRATCH, name. ``scratch`` lists writable
-    folders on a local disk of the compute node. ``up`` lists the compute node's network interfaces that have
-    a route and are not down, or else all interfaces that are not down. If no compute node answered, ``up``
-    lists interfaces of the login node.
+    ``folders`` lists the folders whose paths are the values of common variables, such as SCRATCH. ``scratch``
+    lists writable folders on a local disk of the compute node. ``up`` lists the compute node's network
+    interfaces that have a route and are not down. If there is no such interface, ``up`` lists all interfaces
+    that are not down. If no compute node answered, ``up`` lists interfaces of the login node.
     """
 
     cluster: str = ""

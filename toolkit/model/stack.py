@@ -3,7 +3,7 @@
 import msgspec
 
 ENV_MOUNT = "/opt/toolkit-env"
-"""The path in a container where the runtime mounts a file of ``toolkit env``."""
+"""The path in a container where the runtime mounts a file that ``toolkit env`` made."""
 STACK_PATH = "/opt/toolkit/stack.json"
 """The path of the stack description inside an image."""
 

@@ -47,7 +47,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     compare: str = ""
     values: tuple[str, ...] = ()
     settings: dict[str, dict[str, str]] = {}
-    """Value of ``compare`` → variables, with their values, that toolkit sets in the runs with this value."""
+    """Entry of ``values`` → the environment variables that toolkit sets in the runs with this entry."""
     warm_up: int = 1
     epochs: int | None = None
     batch: int | None = None

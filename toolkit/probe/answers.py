@@ -76,7 +76,9 @@ def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unheard(lines: list[str], choice: NodeChoice) -> Iterator[tuple[str, str]]:
-    """Yield each requested node with the reason to report if the node did not answer."""
+    """Yield the name of each requested node, and the text that toolkit reports if this node did not
+    answer.
+    """
     states: dict[str, str] = {}
     for line in lines:
         row = line.split("|")

@@ -40,8 +40,8 @@ class NodeChoice:
     ``nodes`` is a number of nodes, ``all``, or node names in Slurm's notation. ``wait`` is the maximum time,
     in seconds, that the probe waits in Slurm's queue. An empty ``partition`` means the default partition. If
     ``site`` is given, the probe also runs the queries for a site profile, one of which asks for the Slurm
-    accounts that the user may charge. If ``accounts`` is true, the probe runs this query even without
-    ``site``.
+    accounts that the user may charge. If ``accounts`` is true, the probe asks for these accounts even
+    if ``site`` is ``None``.
     """
 
     nodes: str = "1"

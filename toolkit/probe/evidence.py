@@ -43,7 +43,7 @@ class Section:
 
     @property
     def missing(self) -> bool:
-        """Whether the query's program does not exist."""
+        """True if the shell did not find the query's program."""
         lines = [line for line in self.lines if line.strip()]
         return self.status == _NOT_FOUND and all(_SAYS_NOT_FOUND.search(line) for line in lines)
 

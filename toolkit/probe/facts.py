@@ -50,12 +50,13 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
 
 def _schedulers(section: Section, book: HostEvidence) -> tuple[str, ...] | None:
     """Return the job schedulers, except Slurm, whose commands are on PATH. Return None if the query did not
-    succeed, or if an earlier release of the probe, which lacks the query, wrote the output.
+    succeed, or if the output is from an earlier release of the probe that lacks the query.
     """
     if not section.ok:
         return None
     names = tuple(line for line in section.lines if line in {"lsf", "flux", "pbs", "grid-engine"})
-    book.note("schedulers", f"bsub, flux, qsub, pbsnodes on PATH: {' '.join(names) or 'none'}")
+    programs = "bsub, flux, qsub, pbsnodes"
+    book.note("schedulers", f"schedulers with a program on PATH ({programs}): {' '.join(names) or 'none'}")
     return names
 
 
@@ -145,14 +146,13 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
 def _folder_mpis(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     libraries = section("mpi-libraries")
     if "launcher -" not in libraries.lines:
-        why = "the output is from an earlier release of the probe, which did not search folders"
+        why = "the output is from an earlier release of the probe, which searched fewer folders for libmpi"
         book.unknown["folder_mpis"] = libraries.trouble or why
         return None
     mpis = launcher.of_folders(libraries, section("launcher-environment"))
     named = ", ".join(f"{mpi.library}: {mpi.implementation} {mpi.version or '?'}" for mpi in mpis)
-    book.note(
-        "folder_mpis", named or "no libmpi in Cray's folders, nor in folders that variables of modules name"
-    )
+    none = "no libmpi in Cray's folders, nor in folders that environment modules name in variables"
+    book.note("folder_mpis", named or none)
     return mpis
 
 
@@ -164,7 +164,7 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     libraries = section("mpi-libraries")
     mpis = launcher.launchers(section_of_launchers, section("launcher-environment"), libraries)
     if not mpis:
-        book.note("mpis", "mpirun, mpiexec: not found on PATH without loaded modules")
+        book.note("mpis", "mpirun, mpiexec: not found on PATH; the probe loads no modules")
         return mpis
     first = mpis[0]
     leaks = ", ".join(first.leaks) if first.leaks else ("none" if first.leaks == () else "not known")

@@ -27,7 +27,8 @@ _APART = frozenset(
         "user_namespaces_limit",
     }
 )
-"""Fields that toolkit does not compare, except ``shm``, which it compares with a tolerance (``_NEAR``).
+"""Fields that toolkit ignores when it compares nodes. For ``shm``, toolkit ignores only small differences
+(``_NEAR``).
 
 Most of these fields do not describe a single node. ``user_namespaces_limit`` varies between nodes of the same
 type, because the kernel derives it from the memory size, which varies slightly.

@@ -54,7 +54,8 @@ def cpu_threads(section: Section) -> int | None:
     """Return the number of hardware threads per core.
 
     The result is the number of a processor's threads divided by the number of its cores. If SMT is switched
-    off, the kernel counts only one of the two threads of each core, so the function returns 2.
+    off, the kernel counts only one thread of each core. The function then returns 2, because the processor
+    still has two threads per core.
     """
     siblings, cores = _cpuinfo(section, "siblings"), _cpuinfo(section, "cpu cores")
     if not (siblings and cores and _NUMBER.fullmatch(siblings) and _NUMBER.fullmatch(cores)):
@@ -112,7 +113,7 @@ def routed_interfaces(section: Section) -> tuple[str, ...]:
 
 
 def infiniband(section: Section) -> tuple[str, ...]:
-    """Return the devices in /sys/class/infiniband that have at least one active port."""
+    """Return the devices in /sys/class/infiniband, except devices whose ports are all down."""
     return tuple(sorted(_rdma(section) - _down(section)))
 
 
