@@ -23,7 +23,7 @@ def without_users(bundle: Bundle, name: str) -> Bundle:
     """Return the facts about a cluster without accounts, machine names or users' folders.
 
     ``name`` is the cluster's name in the result. The result contains the facts that rules read, but neither
-    the raw answer nor evidence.
+    the probe's raw output nor the evidence for each fact.
     """
     private = {account.account for account in bundle.site.associations or ()}
     nodes = _numbers(bundle)

@@ -19,8 +19,9 @@ _OF_SLURM = (
     "I_MPI_HYDRA_BOOTSTRAP",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 )
-"""Variables that Slurm (24.11.5) sets in each job step, such as the probe's step on compute nodes. toolkit
-uses the login node's values of these variables, because a job inherits the login node's values.
+"""Variables that Slurm (24.11.5) sets in each job step. On compute nodes, the probe runs in a job step and
+reads the values of this step. toolkit uses the login node's values instead, because a job script inherits
+them.
 """
 
 
@@ -56,8 +57,9 @@ def view(login: HostFacts, groups: tuple[Group, ...], reason: str = "") -> HostF
 def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
     """Return the environment variables that a job inherits.
 
-    slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS`` only if the job inherits no TMPDIR. If the
-    probe found this folder on compute nodes, toolkit therefore uses the login node's TMPDIR, if any.
+    slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS`` only if the job inherits no TMPDIR. If
+    TMPDIR on the compute nodes is this folder, the value may be from slurmd. In this case, the result
+    contains the login node's TMPDIR, or no TMPDIR if the login node has none.
     """
     settings = login.slurm.settings if login.slurm else {}
     own = set(_OF_SLURM)
@@ -68,8 +70,9 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, reason: str) -> dict[str, dict[str, str]]:
-    """Return the field ``absent`` or ``unknown`` of the login node's facts, by name. The function adds the
-    entry ``compute_nodes`` to this field, which says why no compute node answered.
+    """Return one field of the login node's facts with a new entry ``compute_nodes``, which says why no
+    compute node answered. The field is ``absent`` if the login node has no Slurm, otherwise ``unknown``. The
+    result maps the field's name to its value.
     """
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}

@@ -11,7 +11,7 @@ from toolkit.probe.evidence import Section
 from toolkit.probe.read.machine import newest_glibc
 
 NO_LAUNCHER = "-"
-"""The text that the probe prints instead of a launcher's path, before libraries without a launcher."""
+"""The probe prints this text instead of a launcher's path, above its list of libraries without a launcher."""
 _C_LIBRARY = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
 )
@@ -133,8 +133,9 @@ class MpiLibrary:
 
     @property
     def soname(self) -> str | None:
-        """The soname by which programs load the library: the only soname in the library's file that matches
-        the file name. None if no soname or several sonames match.
+        """The soname by which programs load the library, such as ``libmpi.so.40`` for
+        ``libmpi.so.40.30.5``. A soname in the library's file matches if the file name begins with this
+        soname. None if no soname or several sonames match.
         """
         files = {posixpath.basename(self.path), posixpath.basename(self.found_path)}
         fitting = [n for n in self.values("names") if any(f == n or f.startswith(f"{n}.") for f in files)]
@@ -304,8 +305,8 @@ def ucx(library: MpiLibrary) -> str | None:
 
 
 def fabric(library: MpiLibrary) -> str | None:
-    """Return the newest ``FABRIC_`` version of the libfabric that the loader loads with a library; None if
-    the probe found no version.
+    """Return the newest interface version of the libfabric that the loader loads with a library, such as
+    ``1.7`` for ``FABRIC_1.7``; None if the probe found no version.
     """
     versions = [version.split(".") for version in library.values("fabric") if _VERSION.match(version)]
     return ".".join(max(versions, key=lambda parts: [int(part) for part in parts])) if versions else None

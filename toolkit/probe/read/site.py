@@ -1,5 +1,5 @@
-"""Parse the answers to the queries for a site profile (the file that describes a cluster): partitions,
-accounts, modules, folders (pure functions).
+"""Parse the probe's answers for a site profile, which describes the partitions, accounts, modules and folders
+of a cluster (pure functions).
 """
 
 import re

@@ -22,8 +22,8 @@ lists of MCA components, which have at most 16 letters.
 _LONGEST = 200
 _MOST = 4000
 _LISTS = {"_BIND": ",", "_BINDPATH": ",", "ENV_LD_LIBRARY_PATH": ":"}
-"""Endings of Apptainer's variables that contain lists of folders, with the separator of each list. A site's
-modules set these variables.
+"""The separators of the lists of folders in Apptainer's variables. The keys are the names of these variables,
+without the prefix ``APPTAINER`` or ``SINGULARITY``. A site's modules set these variables.
 
 In these lists, toolkit writes ``-`` instead of a folder whose name may identify the user.
 """
@@ -35,8 +35,8 @@ def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     rule reads.
 
     Args:
-        prefix: the text before each name in the name of the environment variable, such as ``OMPI_MCA_`` for
-            names in an MCA parameter file.
+        prefix: the text that ``variables`` omits at the start of each name. For example, an MCA parameter
+            file contains ``btl`` instead of ``OMPI_MCA_btl``.
     """
     return {name: _kept_value(f"{prefix}{name}", value) for name, value in variables.items()}
 

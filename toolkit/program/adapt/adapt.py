@@ -15,7 +15,7 @@ from toolkit.program.adapt.writes import on_rank_0, writes_elsewhere
 
 _OWN = (
     "def {name}(path):",
-    '\t"""Return where this rank saves: all ranks take part in saving, and rank 0 keeps its files."""',
+    '\t"""Return `path` on rank 0, or a temporary path on other ranks: all ranks take part in saving."""',
     "\treturn path if {rank} == 0 else os.path.join(tempfile.mkdtemp(), os.path.basename(path))",
     "",
     "",

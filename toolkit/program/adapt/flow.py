@@ -160,7 +160,7 @@ class Flow:
         ``x`` after ``x = a if test else b``.
 
         If toolkit cannot trace the value of an expression further, the result contains this expression. If
-        only an element of a tuple is wanted, ``path`` lists the indexes of the element.
+        the value of ``node`` is a tuple, ``path`` selects an element: ``(1, 0)`` selects ``node[1][0]``.
         """
         if depth > _DEEPEST or node in self._busy:
             return [node]

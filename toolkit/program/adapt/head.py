@@ -74,7 +74,9 @@ def main_guard(work: Work) -> ast.If | None:
 
 
 def _last_import(work: Work) -> ast.stmt | None:
-    """Return the last import before the first function, class or change, or ``None``."""
+    """Return the last import that precedes all functions, all classes and all of toolkit's edits, or
+    ``None``.
+    """
     first = min((edit for edit in work.edits.places), default=len(work.source.text))
     found: ast.stmt | None = None
     for node in work.source.tree.body:

@@ -70,9 +70,10 @@ def _begin(work: Work, node: ast.List, callbacks: str) -> None:
 
 
 def _element(work: Work, node: ast.expr) -> bool:
-    """If a callback writes files, restrict the callback to rank 0 and return True.
+    """If a callback writes files, change the callback and return True.
 
-    For a TensorFlow strategy, all ranks run the callback, and each rank gets a separate path.
+    With Horovod, only rank 0 runs the callback. With a TensorFlow strategy, all ranks run the callback, and
+    each rank gets a separate path.
     """
     value = node.value if isinstance(node, ast.Starred) else node
     names = [_kind(work, source) for source in work.flow.sources(value)]
@@ -84,9 +85,8 @@ def _element(work: Work, node: ast.expr) -> bool:
                 f"{name} sets the learning rate: multiply the rates by the number of ranks, `{work.size}`",
             )
         if name in known.restores and work.once(source):
-            work.leave(
-                source, f"{name}: give each rank its own folder, and make all ranks resume at the same epoch"
-            )
+            what = "give each rank its own backup folder, and make all ranks resume at the same epoch"
+            work.leave(source, f"{name}: {what}")
     if not any(name in known.writers for name in names):
         return False
     if work.path_helper:

@@ -8,7 +8,7 @@ from toolkit.program.adapt.work import Work
 
 _ARRAYS = (
     "def shard(data):",
-    '\t"""Return this rank\'s part of the samples; all ranks get the same number."""',
+    '\t"""Return this rank\'s part of the samples; all ranks get the same number of samples."""',
     "\trank, size = RANK, SIZE",
     "\treturn tf.nest.map_structure(lambda a: a[rank : len(a) // size * size : size], data)",
 )
@@ -96,8 +96,9 @@ def roots(work: Work, node: ast.expr) -> list[ast.Call]:
 
 
 def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
-    """Return the chains of calls that build a data set: one list, in call order, for each call that may
-    create the data set.
+    """Return the chains of calls that build a data set, such as ``from_tensor_slices``, ``map`` and
+    ``batch``. Each chain begins with a call that creates the data set. If several calls may create the data
+    set, the result has a chain for each of these calls.
     """
     found: list[list[ast.Call]] = []
     for source in work.flow.sources(node):

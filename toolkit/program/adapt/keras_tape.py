@@ -21,7 +21,7 @@ from toolkit.program.adapt.work import Work
 
 _BROADCAST = (
     "def {name}(models, optimizers):",
-    '\t"""Give all ranks the weights of rank 0, once the first step has made them."""',
+    '\t"""After the first step, which creates the weights, give all ranks the weights of rank 0."""',
     '\tif not hasattr({name}, "done"):',
     "\t\tfor one in (*models, *optimizers):",
     "\t\t\tvariables = one.variables() if callable(one.variables) else one.variables",
@@ -75,7 +75,8 @@ def _change_apply(work: Work, call: ast.Call) -> bool:
 
 
 def average_steps(work: Work, module: str) -> bool:
-    """Average the gradients in ``train_step`` methods that ``fit`` runs. Return whether the script has any.
+    """Average the gradients in ``train_step`` methods that ``fit`` runs. Return whether toolkit changed a
+    ``train_step`` method.
 
     toolkit changes ``train_step`` methods, because Horovod's optimizer does not average gradients in
     ``apply_gradients``.
@@ -172,8 +173,8 @@ def _models(call: ast.Call) -> list[ast.expr]:
 
 
 def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
-    """Return the statement of a loop's body that runs ``call``, directly or through functions. Return
-    ``None`` if toolkit finds no such statement.
+    """Return a statement in the body of a training loop. The statement contains ``call``, or runs ``call``
+    through functions. Return ``None`` if toolkit finds no such statement.
 
     The search ignores loops inside functions with ``@tf.function``.
     """
@@ -207,7 +208,7 @@ def _callee(node: ast.expr) -> ast.expr:
 
 
 def _texts(work: Work, nodes: list[ast.expr], place: ast.stmt | None) -> list[str]:
-    """Return the texts by which a line at ``place`` can refer to the values of the expressions ``nodes``,
-    without duplicates. If the line cannot refer to a value, the text is empty.
+    """Return the names, such as ``self.model``, by which a line at ``place`` can refer to the values of
+    ``nodes``. A name is empty if the line cannot refer to the value. The result contains no duplicates.
     """
     return list(dict.fromkeys(name_at(work, node, place) for node in nodes)) if place is not None else []

@@ -42,7 +42,8 @@ class TorchNames(Row, frozen=True, kw_only=True):
     """Names that ``toolkit adapt`` recognises in scripts with PyTorch.
 
     ``same`` are the attributes for which a script needs no ``.module``, because ``DistributedDataParallel``
-    itself has them. ``moves`` are the methods that move a model to a device or convert its numbers.
+    itself has them. ``moves`` are the methods that move a model to a device, or change the number
+    format of its weights.
 
     ``optimizers`` maps an optimizer's class to its default learning rate. ``schedules`` maps a schedule's
     class to the names of its arguments that are learning rates.
@@ -58,7 +59,8 @@ class TorchNames(Row, frozen=True, kw_only=True):
 
 class WriteNames(Row, frozen=True, kw_only=True):
     """Calls that write files or show pictures, and calls that read files (``loads``). ``plain`` are calls
-    that do not affect other ranks, so that it is enough if rank 0 makes these calls.
+    that other ranks do not need, such as ``len``. toolkit lets only rank 0 run a statement that writes a
+    file if all other calls in the statement are in ``plain`` or also write.
     """
 
     calls: tuple[str, ...]

@@ -21,7 +21,7 @@ from toolkit.program.adapt.work import Work
 
 _SHARD = (
     "def {name}(data):",
-    '\t"""Return this rank\'s part of the samples; all ranks get the same number."""',
+    '\t"""Return this rank\'s part of the samples; all ranks get the same number of samples."""',
     "\trank, size = {rank}, {size}",
     "\treturn data[rank : len(data) // size * size : size]",
     "",
@@ -30,8 +30,8 @@ _SHARD = (
 
 
 def share_loops(work: Work, backward: list[ast.Call]) -> list[str]:
-    """Divide the data of the training loops around the calls ``backward`` among the ranks. Return the import
-    lines that the changed script needs.
+    """Divide the data of training loops among the ranks. ``backward`` lists the ``backward()`` calls in these
+    loops. Return the import lines that the changed script needs.
     """
     imports: list[str] = []
     for call in backward:
@@ -145,8 +145,8 @@ def _is_stream(work: Work, data: ast.expr) -> bool:
 def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
     """Return the source text that refers to the data set of a ``DataLoader``, such as ``train_set``.
 
-    If the call of ``DataLoader`` creates the data set, insert a line before the call that assigns the data
-    set to a variable. Return ``None`` if toolkit cannot insert this line.
+    If the call of ``DataLoader`` creates the data set, insert a line before the call. This line assigns the
+    data set to a variable. Return ``None`` if toolkit cannot insert this line.
     """
     if isinstance(data, ast.Name | ast.Subscript) or is_self(data):
         return work.source.of_node(data)

@@ -69,8 +69,8 @@ def _schedule(work: Work, call: ast.Call) -> None:
             work.did(call, f"multiplies the learning rate by `{work.size}`")
     steps = argument(call, 99, "total_steps", "steps_per_epoch")
     if isinstance(steps, ast.Constant) and steps.value is not None:
-        what = "each rank runs fewer steps than the original script; compute the number with `len(loader)`"
-        work.leave(call, f"`{work.shown(call)}`: {what}")
+        what = "each rank runs fewer steps than the original script"
+        work.leave(call, f"`{work.shown(call)}`: {what}; compute the number of steps with `len(loader)`")
 
 
 def _device(work: Work, call: ast.Call) -> None:

@@ -136,8 +136,8 @@ def _places(
 
 
 def _kept_parameters(work: Work, function: ast.AST, name: str) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield the attributes of ``self`` to which a method assigns its parameter ``name``: the attribute, the
-    assignment, and the assignment's target.
+    """Yield a tuple for each assignment of a method's parameter ``name`` to an attribute of ``self``. The
+    tuple contains the attribute, the assignment, and the assignment's target.
     """
     klass = work.source.parents[function]
     for node in ast.walk(function) if isinstance(klass, ast.ClassDef) else ():

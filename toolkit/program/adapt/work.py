@@ -146,7 +146,8 @@ class Work:
         try:
             (self.edits.after if after else self.edits.before)(statement, lines, rank)
         except Unplaceable:
-            self.leave(statement, f"several statements share this line: insert `{lines[0]}` yourself")
+            where = f"{'after' if after else 'before'} `{self.shown(statement)}`"
+            self.leave(statement, f"several statements share this line: insert `{lines[0]}` yourself {where}")
             return False
         self.did(statement, description)
         return True

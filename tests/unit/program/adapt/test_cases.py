@@ -79,7 +79,7 @@ def test_fit_trains_on_a_part(adapted, line, wanted):
         ("a = 1; model.save('m.keras')", "line 6: `model.save('m.keras')` runs on every rank: the call shares its line"),
         ("cb = keras.callbacks.LearningRateScheduler(f)\nmodel.fit(x, y, callbacks=[cb])",
          "line 6: LearningRateScheduler sets the learning rate"),
-        ("model.fit(x, y, callbacks=[keras.callbacks.BackupAndRestore('b')])", "BackupAndRestore: give each rank its own folder"),
+        ("model.fit(x, y, callbacks=[keras.callbacks.BackupAndRestore('b')])", "BackupAndRestore: give each rank its own backup folder"),
         ("with open('a', 'w') as f:\n    f.write(model.fit(x, y))", "all ranks may need"),
     ],
 )  # fmt: skip
