@@ -1,5 +1,6 @@
-"""Find the program kind of a launch (such as MPI or PyTorch, which connect the ranks in different ways) from
-the user's options, the command, the script and the image.
+"""Find the program kind of a launch from the user's options, the command, the script and the image.
+
+Program kinds, such as MPI and PyTorch, differ in how the ranks connect.
 """
 
 import posixpath
@@ -51,8 +52,9 @@ def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 
 
 def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
-    """Return the launch modes of the most likely program kind, which toolkit tries first. The result is empty
-    for MPI and Horovod, because the engine's ranking of launch modes applies to these kinds.
+    """Return the launch modes of the most likely program kind; toolkit prefers these modes to all others. For
+    MPI and Horovod, the result is empty, because :data:`toolkit.engine.predict.RANKING` alone ranks their
+    modes.
     """
     first = program_of_name(programs_of(image, request)[0])
     return () if first.BY_MPI else first.MODES

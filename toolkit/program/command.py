@@ -21,7 +21,9 @@ _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _INLINE = re.compile(r"-\w*c")
 _OWN_FOLDER = re.compile(r"dirname[\s\"{$(-]+(0|BASH_SOURCE)")
 _PREPARES = re.compile(r"\bPYTHONPATH\b|\bactivate\b")
-"""A pattern for words of a shell script, such as ``activate``, that may change Python's module folders."""
+"""A pattern for words such as ``activate``. A shell script with such a word may change where Python finds
+modules.
+"""
 _DEEPEST = 3
 _LONGEST = 1 << 20
 
@@ -43,8 +45,9 @@ class CommandFacts:
     serial: bool | None = None
     unknown: tuple[str, ...] = ()
     says: tuple[tuple[str, str], ...] = ()
-    """Names and values that set the rendezvous (where the ranks find each other), as in the field ``says`` of
-    :class:`toolkit.program.script.ScriptFacts`. The names include the options of starters such as torchrun.
+    """Variables and arguments that set the rendezvous (where the ranks find each other), with their values,
+    as in the field ``says`` of :class:`toolkit.program.script.ScriptFacts`. The names include the options of
+    starters such as torchrun.
     """
     launcher: str = ""
     """The starter or launcher with which the command begins, such as ``torchrun``, or an empty string."""

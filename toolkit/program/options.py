@@ -51,8 +51,8 @@ def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[s
 
 
 def _sizes(names: Mapping[str, str], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield a name and a value for each option in ``names`` that a command has before its script. The value
-    can follow the option as a separate word.
+    """Yield a name from ``names`` and a value for each option before the script of a command. The value can
+    follow the option as a separate word. Skip options that ``names`` does not contain.
     """
     options = list(takewhile(lambda word: not word.endswith(".py") and word != "-m", words))
     for number, word in enumerate(options):

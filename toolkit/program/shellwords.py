@@ -99,12 +99,12 @@ def _after_documents(text: str, position: int, closing: list[str]) -> int:
 
 
 def blocks(words: list[str]) -> tuple[int, list[str]]:
-    """Split the words of a command. Return how much the keywords before the command change the block depth,
-    and the words after these keywords.
+    """Separate the keywords at the start of a command, such as ``if``, from the words after them. Return two
+    values: how much the keywords change the block depth, and the words after the keywords.
 
     Each ``if``, ``while`` or ``{`` adds 1 to the block depth, and each ``fi``, ``done`` or ``}`` subtracts 1.
-    If a keyword is ``for``, ``case``, ``select`` or ``function``, the returned list is empty. The first three
-    of these keywords also add 1 to the block depth.
+    If a keyword is ``for``, ``case``, ``select`` or ``function``, the returned list is empty. ``for``,
+    ``case`` and ``select`` also add 1 to the block depth.
     """
     depth = 0
     for place, word in enumerate(words):

@@ -47,9 +47,9 @@ _STRATEGIES = (
     "--multi[-_]gpu | --cpu | --tpu | --use[-_]deepspeed | --use[-_]fsdp | --use[-_]megatron[-_]lm "
     "| --config[-_]file | --config[-_]file=*"
 )
-"""Options, as a pattern of a shell's ``case``, with which ``accelerate launch`` starts several processes.
-Without one of these options, and with fewer than two GPUs on a node, ``accelerate launch`` starts a single
-process.
+"""A pattern for the shell's ``case``. The pattern matches the options that let ``accelerate launch`` start
+several processes. Without one of these options, and with fewer than two GPUs on a node, ``accelerate launch``
+starts a single process.
 """
 
 _MODULES: dict[str, Starter] = {

@@ -28,7 +28,7 @@ def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
         yield "The prediction depends on these facts. Get the facts with these commands:"
     for fact in answers.decides:
         outcomes = [outcome for outcome in fact.otherwise if outcome != "unknown"]
-        alternative = f"; with another value, the outcome is {' or '.join(outcomes)}" if outcomes else ""
+        alternative = f"; for some values, the outcome is {' or '.join(outcomes)}" if outcomes else ""
         yield ""
         yield from wrap_hanging(f"  {fact.question.fact}: ", f"{fact.question.asks}{alternative}", width)
         yield f"      {fact.question.command}"

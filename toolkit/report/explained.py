@@ -65,7 +65,7 @@ def root_lines(root: RootLine, width: int) -> Iterator[str]:
 def first_failed(root: RootLine) -> str:
     """Return a sentence that names the rank that failed first, or says which ranks waited until a timeout.
 
-    The result is empty if the output names no rank.
+    The result is empty if the output reports neither a failed rank nor a timeout of waiting ranks.
     """
     node = f" on {root.node}" if root.node else ""
     if root.waited:

@@ -84,7 +84,9 @@ def bound_message(message: str) -> str:
 
 
 def add_style(text: str, code: str) -> str:
-    """Return a text between toolkit's codes for a style. ``code`` is the style's SGR number in ECMA-48."""
+    """Return a text with toolkit's codes for a style before and after the text. ``code`` is the style's SGR
+    number in ECMA-48.
+    """
     return f"{_OURS}{code}m{text}{_OURS}0m"
 
 

@@ -107,8 +107,8 @@ class ScriptFacts:
     relative: tuple[Import, ...] = ()
     """Relative imports in the file ``path``, which work only with ``python -m``."""
     words: frozenset[str] = frozenset()
-    """Strings that appear more than once in the files, such as the name of a file that the program writes and
-    then reads.
+    """String literals that appear more than once in the program and its project files, such as the name of
+    a data file that the program writes and then reads.
     """
     options: ProgramOptions | None = None
     """The program's command-line options, or ``None`` if toolkit cannot find all of them."""

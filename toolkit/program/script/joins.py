@@ -16,8 +16,8 @@ class ModuleJoins:
     """How a module connects its ranks.
 
     ``joins`` lists the libraries that connect the ranks. ``hidden`` lists calls that may run code that
-    toolkit cannot read. ``ranks`` lists the environment variables with facts about a rank, such as ``RANK``,
-    that the module names. ``trainer`` is true if the module runs one of toolkit's trainers.
+    toolkit cannot read. ``ranks`` lists environment variables with facts about a rank, such as ``RANK``, if
+    the module contains their names. ``trainer`` is true if the module runs one of toolkit's trainers.
     """
 
     joins: set[str] = field(default_factory=set)

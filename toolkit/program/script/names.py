@@ -34,7 +34,8 @@ class Names:
         """Yield the full dotted names that an expression may have.
 
         The first result is the name from :meth:`dotted_name`. If the module does not import this name, one of
-        the ``*`` imports may define the name. So each further result is the name after a module of ``stars``.
+        the ``*`` imports may define the name. So each further result has a module of ``stars`` before the
+        name, as in ``torch.Tensor``.
         """
         if name := self.dotted_name(node):
             yield name

@@ -110,7 +110,7 @@ def _file(call: ast.Call, name: str) -> ast.expr | None:
 
 def _started(call: ast.Call) -> str:
     """Return the program that a call such as ``subprocess.run(["git", "log"])`` starts. Return an empty
-    string if the call starts a path or a computed name.
+    string if the call gives the program as a path, or computes the program's name.
     """
     words = call.args[0] if call.args else None
     first = words.elts[0] if isinstance(words, ast.List | ast.Tuple) and words.elts else None

@@ -13,7 +13,7 @@ _SAME = {
     "str", "os.fspath", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "os.path.abspath",
     "os.path.realpath", "torch.device",
 }  # fmt: skip
-"""Functions. toolkit assumes that a call with one argument returns the path or text in this argument."""
+"""toolkit assumes that each of these functions, called with one argument, returns this argument."""
 _FOLDER = {"os.getcwd", "pathlib.Path.cwd", "os.path.curdir"}
 _METHODS = {"resolve", "absolute", "as_posix", "__str__"}
 _CHANGES = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir"}

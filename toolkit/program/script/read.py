@@ -125,8 +125,10 @@ def _read_imported(reading: _Reading, later_files: deque[Path]) -> None:
 
 
 def _found_later(reading: _Reading) -> Iterator[Path]:
-    """Yield the files of imports that seemed to be outside the project when toolkit read them. toolkit finds
-    these files only after it reads another file, which adds the files' folder to ``sys.path``.
+    """Yield the files of modules that toolkit first took for modules outside the project.
+
+    When toolkit read the import of such a module, it did not know the module's folder. A file that toolkit
+    read later adds this folder to ``sys.path``.
     """
     held = [one for one in reading.imports if reading.project.holds(one.module)]
     reading.imports = [one for one in reading.imports if one not in held]

@@ -1,5 +1,5 @@
-"""Format the first line of ``toolkit doctor``: whether the launch works, the launch mode or the fault, and
-the next command.
+"""Format the first lines of ``toolkit doctor``: the answer, such as ``Yes: srun-pmix.``, and the next
+command. If the launch does not work, the answer gives the fault instead of the launch mode.
 """
 
 import shlex
@@ -13,8 +13,8 @@ from toolkit.report.lines import Style, command_lines, wrap_text
 
 Word = Literal["Yes", "Perhaps", "No", "Unknown"]
 _SHORT = 3
-"""A next command of several lines starts on the line of the answer if the answer takes at most one third of
-the page's width. Otherwise, the command starts on the line below the answer.
+"""If the next command takes several lines, the command starts beside the answer only if the answer takes at
+most one third of the page's width. Otherwise, the command starts on the line below the answer.
 """
 _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unknown": "warn"}
 
@@ -43,11 +43,7 @@ def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
     works = [p.mode for p in verdict.predictions if p.works]
     if works:
         return DoctorAnswer(
-            "No",
-            (
-                f"only mode {works[0]} is predicted to work; toolkit uses this mode only with `--mode "
-                f"{works[0]}`"
-            ),
+            "No", f"without `--mode`, no launch mode is predicted to work; add `--mode {works[0]}`"
         )
     if any(p.outcome == "unknown" for p in verdict.predictions):
         return DoctorAnswer("Unknown", "toolkit lacks facts that decide whether the launch works")

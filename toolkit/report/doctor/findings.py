@@ -69,8 +69,8 @@ def _fix_lines(fix: str, width: int) -> Iterator[str]:
 
 
 def _head(finding: Finding, style: Style, width: int, *, labelled: bool) -> Iterator[str]:
-    """Yield a line with the severity, the ID and the launch modes of a finding. Launch modes that do not fit
-    on the first line are on the next lines.
+    """Yield a line with the severity, the ID and the launch modes of a finding. If the launch modes do
+    not fit on this line, all of them are on the next lines.
     """
     label = f"{style(f'{finding.severity:8}', _SEVERITY_STYLE[finding.severity])} " if labelled else ""
     head = f"  {label}{style(finding.id, 'bold')}"
