@@ -115,7 +115,7 @@ def _refusal(folder: Path, option: str, error: OSError) -> BadInput:
 
 
 def folder_mode(mode: int) -> int:
-    """Return the mode with which to create the folder for a file of mode ``mode``. The umask still applies to
+    """Return the mode for a new folder that will contain a file of mode ``mode``. The umask still applies to
     the returned mode.
 
     If only the user has access to the file, only the user gets access to the folder. The folder's mode then

@@ -48,8 +48,8 @@ def is_installed() -> bool:
 
 
 def signing_key(key_name: str) -> SigningKey:
-    """Return the secret key that ``key_name`` identifies: a fingerprint, the end of a fingerprint, or an
-    e-mail address.
+    """Return the secret key that ``key_name`` identifies. ``key_name`` is a fingerprint, the end of a
+    fingerprint, or an e-mail address.
 
     Raises:
         Missing: if gpg is not installed, cannot use its home folder, or has no such secret key.
@@ -105,8 +105,8 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     needs_person = done.timed_out or any(hint in line.lower() for line in messages for hint in _NO_PERSON)
     raise CheckFailed(
         f"gpg did not sign with the key {key.fingerprint}",
-        fix="gpg's agent needs the passphrase of the key: run the same command in a terminal, or first run"
-        " `gpg --clearsign` on any text to unlock the key"
+        fix="gpg's agent needs the passphrase of the key: run the same toolkit command in a terminal, or"
+        " first run `gpg --clearsign` on any text to unlock the key"
         if needs_person
         else "check that gpg can sign: run `gpg --clearsign` on any text",
         detail=messages[-3:],

@@ -31,8 +31,8 @@ signal=TERM; signal
 sleep 1
 signal=KILL; signal
 """
-"""The script of the shell. ``$4`` is the session of a process: field 6 of proc_pid_stat(5). The script
-removes the first two fields before it counts.
+"""The script of the shell. Field 6 of /proc/PID/stat is the session ID of a process (proc_pid_stat(5)). The
+script removes the first two fields of the line, so field 6 becomes ``$4``.
 """
 
 _PATH = "/usr/bin:/bin"

@@ -43,8 +43,8 @@ def known_remote_hash(runner: Runner, path: str) -> str:
 
 
 def _identity(runner: Runner, path: str) -> tuple[str, bool]:
-    """Return a text that changes whenever the file changes, and whether the file last changed more than two
-    seconds ago.
+    """Return two values: a text that differs after each change of the file, and True if the last change
+    happened more than two seconds ago.
 
     The returned text is empty if the host does not print the file's change time.
     """

@@ -19,7 +19,7 @@ class Lines:
         self._size = 0
 
     def take(self, chunk: bytes) -> None:
-        """Pass each line that ``chunk`` completes to the function, and keep the unfinished line for the next
+        """Call the function with each line that ends in ``chunk``, and keep the unfinished line for the next
         call.
         """
         first, *following = chunk.split(b"\n")

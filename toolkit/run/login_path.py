@@ -84,6 +84,7 @@ class LoginPathRunner:
         paths = [line.removeprefix(_MARK).split(":") for line in lines if line.startswith(_MARK)]
         if len(paths) != 2 or set(paths[1]) <= set(paths[0]):
             return False
-        # login-path.sh puts the login shell's folders at the end of PATH, so that they hide no programs.
+        # login-path.sh puts the login shell's folders at the end of PATH, so programs in the other folders of
+        # PATH keep their precedence.
         self._path = ":".join(dict.fromkeys(paths[1]))
         return True

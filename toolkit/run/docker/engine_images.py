@@ -117,7 +117,8 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
             names += _LOADED.findall(event.get("stream") or "")
     loaded = {str(image.id) for name in names if (image := find_image(client, name)) is not None}
     if not loaded and (existing := _first(client, _identities(archive))):
-        # With containerd's image store, the engine cannot find an image by a short name, so use the ID.
+        # With containerd's image store, the engine may not find an image by a name without a registry, such
+        # as ``base:1``, so use the ID.
         loaded = {existing}
     if len(loaded) != 1:
         raise CheckFailed(f"{archive}: the archive contains {len(loaded)} images; expected one")
@@ -139,7 +140,7 @@ def _identities(archive: Path) -> tuple[str, ...]:
             texts = {name: json.load(file) for name, file in lists.items() if file is not None}
         return tuple(_named_in(texts))
     except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError):
-        return ()  # the Docker engine then reports the fault of the archive in more detail
+        return ()
 
 
 def _named_in(texts: dict[str, Any]) -> Iterator[str]:

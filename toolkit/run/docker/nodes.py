@@ -208,8 +208,8 @@ class Nodes:
         folder: str = "/",
         env: Mapping[str, str] | None = None,
     ) -> int:
-        """Run a command in a container, and return the command's exit status. Pass each new output to
-        ``on_output`` at once.
+        """Run a command in a container, and return the command's exit status. Call ``on_output`` with new
+        output as soon as the command prints it.
         """
         with translate_errors(f"running {words[0]} in the container {name}"):
             started = self._api.exec_create(

@@ -1,8 +1,8 @@
 """Pack the files of an image as squashfs.
 
 mksquashfs runs in a container that toolkit creates from the image, so toolkit does not copy the image's files
-out of the Docker engine. toolkit mounts mksquashfs, its loader and its libraries from the builder image.
-mksquashfs therefore works even if the image has no C library.
+out of the Docker engine. toolkit mounts mksquashfs, its loader and its libraries from a second image,
+toolkit's builder image. mksquashfs therefore works even if the image to pack has no C library.
 """
 
 import io
@@ -43,9 +43,10 @@ class Squash:
 
     ``target`` is an existing file, in which the squashfs starts at byte ``offset``. ``pseudo_files`` defines
     files to add to the image's files, in the format of mksquashfs's pseudo files. ``exclusions`` lists the
-    image's files that toolkit leaves out. ``epoch`` is the latest permitted modification time of a file in
-    the squashfs, in seconds since 1970. ``options`` are further arguments of mksquashfs, such as the
-    compression. ``memory`` is the container's memory limit in bytes. ``timeout`` is in seconds.
+    image's files that toolkit leaves out. ``epoch`` is in seconds since 1970. If a file's modification time
+    is later than ``epoch``, mksquashfs changes it to ``epoch``. ``options`` are further arguments of
+    mksquashfs, such as the compression. ``memory`` is the container's memory limit in bytes. ``timeout`` is
+    in seconds.
     """
 
     image: str

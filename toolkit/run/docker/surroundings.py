@@ -28,7 +28,8 @@ _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 
 
 def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> bytes | None:
-    """Return the certificates that programs on this machine trust. Return ``None`` if no file exists.
+    """Return the certificates that programs on this machine trust. Return ``None`` if toolkit finds
+    no file with certificates.
 
     The function reads the first file that exists. It tries ``PIP_CERT``, ``SSL_CERT_FILE`` and
     ``REQUESTS_CA_BUNDLE`` in ``env`` first, and then the files in ``system``.

@@ -114,7 +114,7 @@ def _pins(text: str) -> list[Pin]:
 
 
 def lock_of(request: PinRequest, *, build: bool) -> bytes:
-    """Return the text of a ``pylock.toml`` with the files of the requirements, but without files of
+    """Return the text of a ``pylock.toml`` that lists the package files of the requirements, but not of their
     dependencies. If ``build`` is false, uv refuses releases without wheels.
 
     Raises:

@@ -40,7 +40,8 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
 
     Raises:
         BadInput: if a Python version is invalid or too old.
-        Missing: if pip is missing, or the package index has no wheel.
+        CheckFailed: if pip fails, for example because the package index has no wheel of a requirement.
+        Missing: if the Python that runs toolkit has no pip.
     """
     for python in pythons:
         if not re.fullmatch(r"\d\.\d{1,2}", python) or older(python, OLDEST_PYTHON):

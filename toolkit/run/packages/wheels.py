@@ -101,7 +101,7 @@ def uv_cache() -> str:
     """Return the folder of uv's cache.
 
     Raises:
-        Missing: if the folder is not writable. uv itself would then only report a missing wheel.
+        Missing: if the folder is not writable. Without this check, uv would report a missing wheel instead.
     """
     return str(in_cache("uv"))
 

@@ -50,7 +50,7 @@ class _Helped(msgspec.Struct, frozen=True):
 @dataclass(frozen=True, slots=True)
 class Login:
     """A user's login for a registry. ``token`` is a refresh token, which toolkit exchanges for the tokens
-    that requests need (OAuth 2). ``bearer`` is a token that toolkit sends in requests without an exchange.
+    that requests need (OAuth 2). ``bearer`` is a token that toolkit sends directly and does not exchange.
 
     ``source`` names, in messages, the login file or the credential helper from which the login comes.
     """

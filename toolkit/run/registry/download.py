@@ -61,8 +61,9 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # If the failed transfer received bytes, the count of failures starts again at 1. It does not
-                # if the transfer exceeded a limit, because such transfers could repeat endlessly.
+                # If the failed transfer received bytes, the count of failures starts again at 1. The count
+                # continues if the transfer exceeded a limit on time, bytes or rate. Such transfers could
+                # otherwise repeat endlessly.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise
@@ -81,7 +82,7 @@ def _append(
         if answer.status_code == 404:
             raise CheckFailed(f"{name}: the registry has the manifest but not the blob {blob.digest[:19]}…")
         if begins_at(answer.status_code, answer.headers.get("Content-Range", "")) != done:
-            file.truncate(0)  # the response does not continue the bytes in the file
+            file.truncate(0)  # the response does not start where the file ends
             file.seek(0)
             if answer.status_code != 200:
                 raise Missing(
