@@ -84,7 +84,7 @@ def optimizers(work: Work, calls: list[ast.Call], wrapper: str) -> None:
             work.did(call, "averages gradients over the ranks")
             continue
         _optimizer(work, value, wrapper)
-        _other_ways(work, call)
+        _other_ways(work, call, by_horovod=bool(wrapper))
 
 
 def _optimizer(work: Work, value: ast.expr, wrapper: str) -> None:
@@ -110,12 +110,13 @@ def _optimizer(work: Work, value: ast.expr, wrapper: str) -> None:
     work.leave(value, f"optimizer `{work.shown(value)}`: multiply its learning rate by `{work.size}`")
 
 
-def _other_ways(work: Work, call: ast.Call) -> None:
+def _other_ways(work: Work, call: ast.Call, *, by_horovod: bool) -> None:
     for one in work.source.calls():
         if work.source.dotted_name(one.func).endswith("backend.set_value") and work.once(one):
             what = f"if this call sets the learning rate, multiply the rate by `{work.size}`"
             work.leave(one, f"`{work.shown(one)}`: {what}")
-    if method(call) == "compile" and keyword(call, "jit_compile") and work.once(call):
+    compiles = method(call) == "compile" and keyword(call, "jit_compile")
+    if by_horovod and compiles and work.once(call):
         work.leave(call, "remove `jit_compile`: XLA cannot compile Horovod's averaging of gradients")
 
 

@@ -135,6 +135,12 @@ def test_a_strategy_multiplies_the_batch_and_keeps_the_files_of_rank_0(adapted):
     assert "horovod" not in made
 
 
+@every_row(("program", "noted"), [("horovod", True), ("tf-config", False)])
+def test_only_horovod_cannot_be_compiled_by_xla(adapted, program, noted):
+    result, _ = adapted(f"{KERAS}model.compile('SGD', loss='mse', jit_compile=True)\n{FIT}", program)
+    assert any("jit_compile" in one.what for one in result.left) == noted
+
+
 def test_keras_3_needs_a_patched_horovod_and_has_no_strategy(adapted):
     text = f"import os\nos.environ['KERAS_BACKEND'] = 'tensorflow'\n{KERAS}model.compile('adam', loss='mse')\n{FIT}"
     result, _ = adapted(text)
