@@ -29,8 +29,8 @@ in the output of every command, in JSON and here."""
 _PREDICTED = """\
 ## Faults that the doctor predicts
 
-{count} rules of `toolkit doctor`, in the order of a launch. `toolkit doctor --explain ID` prints the page
-of a rule. [All rules are on one page](../../rules.md), too."""
+{count} rules of `toolkit doctor`. Rules about the first steps of a launch come first.
+`toolkit doctor --explain ID` prints the page of a rule. [All rules are on one page](../../rules.md), too."""
 _IN_OUTPUT = """\
 ## Faults in the output of a job
 

@@ -27,8 +27,8 @@ _MARGIN = 4
 class Progress:
     """A context manager that shows progress messages to the user.
 
-    If ``verbose`` is true, the user sees the output of every step. If ``quiet`` is true, the user does not
-    see the steps. If ``output`` is false, the method ``output`` prints nothing.
+    If ``verbose`` is true, the user sees every line that ``detail`` receives. If ``quiet`` is true, the user
+    does not see the steps. If ``output`` is false, the method ``output`` prints nothing.
     """
 
     def __init__(self, *, verbose: bool = False, quiet: bool = False, output: bool = True) -> None:
@@ -53,7 +53,6 @@ class Progress:
             from rich.spinner import Spinner
 
             self._spinner = Spinner("dots", text=self._line(""), style="status.spinner")
-            # Do not redirect standard output, because standard output may be a file.
             self._shown = Live(
                 self._spinner,
                 # SafeStream would escape the cursor codes of the progress line, so use the unfiltered stream.
@@ -61,6 +60,7 @@ class Progress:
                 console=Console(file=unfiltered_stream(sys.stderr), highlight=False),
                 refresh_per_second=_REFRESHES,
                 transient=True,
+                # By default, rich sends standard output to this console, that is, to standard error.
                 redirect_stdout=False,
                 redirect_stderr=False,
             )

@@ -13,6 +13,7 @@ from toolkit.report.meanings import meaning
 
 _WIDTH = 80
 _INDENT = "  "
+_NO_FACTS = "none; the rule uses only the planned launch and the user's command and options"
 
 
 def rule_list(rules: Iterable[Rule]) -> str:
@@ -39,7 +40,8 @@ def consequence(rule: Rule, example: Example | None) -> str:
     """
     if rule.advice:
         return "The rule does not change the predicted outcome of a launch."
-    where = "every mode" if set(rule.modes) == set(MODES) else ", ".join(rule.modes)
+    modes = f"mode{'s' * (len(rule.modes) > 1)} {', '.join(rule.modes)}"
+    where = "every mode" if set(rule.modes) == set(MODES) else modes
     ends = (
         f" In the example, the outcome is {example.outcome}." if example and example.outcome != "ok" else ""
     )
@@ -77,7 +79,7 @@ def rule_page(rule: Rule) -> str:
 
 def _recognition_lines(rule: Rule) -> Iterator[str]:
     if not rule.facts:
-        yield f"{_INDENT}only the planned launch and the request"
+        yield _filled(_NO_FACTS, _INDENT)
     width = max((len(fact) for fact in rule.facts), default=0)
     for fact in rule.facts:
         yield _hung(f"{_INDENT}{fact:{width}}  ", meaning(fact) or fact.rpartition(".")[2].replace("_", " "))
@@ -96,7 +98,8 @@ def document(rules: Iterable[Rule]) -> str:
     lines = [
         "# The rules",
         "",
-        f"All {len(known)} rules of `toolkit doctor`, in the order of a launch. This page is generated.",
+        f"All {len(known)} rules of `toolkit doctor`. Rules about the first steps of a launch come first.",
+        "This page is generated.",
         "`toolkit doctor --explain ID` prints the page of a rule, `toolkit doctor --rules --json` lists all.",
         "",
         "| rule | severity | finding |",
@@ -112,7 +115,7 @@ def _section(rule: Rule) -> Iterator[str]:
     for text in (*happens(rule), consequence(rule, shown)):
         yield from (text, "")
     facts = ", ".join(f"`{fact}`" for fact in rule.facts)
-    yield f"- facts: {facts or 'only the planned launch and the request'}"
+    yield f"- facts: {facts or _NO_FACTS}"
     if shown:
         yield f"- example, {shown.mode}, {shown.outcome}: {_plain(shown.title)}"
         yield from (f"  - `{_plain(line)}`" for line in shown.evidence)

@@ -118,8 +118,9 @@ def _facts(site: Site) -> Iterator[tuple[str, str]]:
     yield "tested", tested[site.tested]
     yield "retired", site.retired
     yield (
-        "compared",
-        f"with the profile's sources on {site.checked}; the profile is out of date from {site.expires}"
+        "checked",
+        f"the author compared the profile with its sources on {site.checked}; the profile is out of date "
+        f"from {site.expires}"
         if site.checked
         else "",
     )

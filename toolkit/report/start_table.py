@@ -25,9 +25,9 @@ def _totals(start: JobStart) -> list[str]:
     )
     lines = [f"first batch: {start.first_step_seconds:.2f} s after {begun}"]
     if start.preflight_seconds:
-        lines.append(
-            f"first batch without the preflight: {start.first_step_seconds - start.preflight_seconds:.2f} s"
-        )
+        preflight = start.preflight_seconds
+        rest = start.first_step_seconds - preflight
+        lines.append(f"first batch minus {preflight:.2f} s for the preflight (a short test): {rest:.2f} s")
     if start.reads is not None:
         lines.append(f"read calls of rank 0 before the first batch: {start.reads:,}")
     return lines

@@ -63,7 +63,8 @@ def page(form: Form, report: Report, series_list: Sequence[Series], script: str)
     for _, values in report.environment:
         body.append(f"<section><h2>Environment</h2>{environment_table(values)}</section>")
     if script:
-        body.append(f"<section><h2>Job script of the largest size</h2><pre>{escape(script)}</pre></section>")
+        heading = "Job script of the largest run that has a saved script"
+        body.append(f"<section><h2>{heading}</h2><pre>{escape(script)}</pre></section>")
     return html_page(title, body, _STYLE)
 
 

@@ -22,7 +22,7 @@ _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
 _DPI = 160
 
 _DRAWN = 1000
-"""The largest number of epochs that toolkit draws completely. A panel has too few pixels for more epochs."""
+"""If a training has more than this number of epochs, toolkit draws only some, because pixels are too few."""
 
 _MANY = 16
 """Maximum number of epochs for which toolkit labels each epoch and bar, and draws large markers."""

@@ -126,11 +126,11 @@ def _figures(report: Report) -> str:
         )
         table = f"<table>{name}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         parts.append(f'<div class="wide">{table}</div>')
-    note = "<p>Values are medians. The small numbers are the minimum and the maximum of all runs."
+    note = "<p>Values are medians. The numbers in small print are the minimum and the maximum of all runs."
     if any(row.kind == "predicted" for row in size_rows):
         note += (
-            " Rows in italics are predictions. In these rows, the small numbers are the range that should "
-            "contain 95 of 100 measurements."
+            " Rows in italics are predictions. In these rows, the numbers in small print are the limits "
+            "that should contain 95 of 100 measurements."
         )
     return "\n".join([*parts, f"</div>{note}</p></section>"])
 

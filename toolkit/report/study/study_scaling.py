@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHORT = 8.0
-"""If the highest value on a logarithmic axis is less than 8 times the lowest value, toolkit puts labels at
-more numbers of the axis.
+"""A logarithmic axis is short if its highest value is less than 8 times its lowest value. On a short axis,
+toolkit puts more labels between two powers of ten than on a long axis.
 """
 
 Value = Callable[[MeasuredPoint], MedianSpread | None]
@@ -174,7 +174,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
 
 def _inverse(spread: MedianSpread, work: float | None, ranks: float = 1) -> MedianSpread:
     """Convert the times of an epoch to rates. ``work`` is the number of units, such as images, in an epoch.
-    If ``work`` is ``None``, convert speed-ups to efficiencies. ``ranks`` is then the number of ranks.
+    If ``work`` is ``None``, convert the speed-ups of ``ranks`` ranks to efficiencies.
     """
     if work is None:
         return MedianSpread(spread.value / ranks, spread.low / ranks, spread.high / ranks)

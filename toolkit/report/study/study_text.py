@@ -29,7 +29,8 @@ def text_of(report: Report, width: int = 100) -> str:
     parts = [table(titles, body)]
     if any(row.kind == "predicted" for row in size_rows):
         parts.append(
-            "~ marks a prediction of the fitted model. The `spread` should contain 95 of 100 measurements."
+            "~ marks a prediction of the fitted model. In rows with ~, the `spread` should contain 95 of 100 "
+            "measurements."
         )
     if report.verdicts:
         parts.append(

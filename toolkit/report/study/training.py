@@ -8,7 +8,7 @@ from toolkit.report.table import table
 from toolkit.study.result import METRICS, Epoch, Result, Training
 
 ROWS = 200
-"""The largest number of epochs that the table shows completely. If there are more, it leaves out some."""
+"""If a training has more than this number of epochs, the table leaves out some of them."""
 
 _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds", "images/s")
 

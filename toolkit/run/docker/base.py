@@ -116,8 +116,8 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
 def _describe(image: "Image", name: str, published: str) -> BaseImage:
     repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
-        # Accept only a digest from the published repository. An image from mmdebstrap also gets a digest if a
-        # user pushes the image to a registry.
+        # Accept only a digest in the repository of ``published``. If a user pushes an image from mmdebstrap
+        # to a registry, the image gets a digest in another repository.
         if reference.partition("@")[0] == repository:
             return BaseImage(reference, reference.partition("@")[2], published=True)
     return BaseImage(name, image.id, published=False)

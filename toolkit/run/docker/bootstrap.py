@@ -73,8 +73,9 @@ def base_files(
         packages: the packages of the base image.
         files: the path of each package file on this machine, by SHA-256.
         epoch: the modification time of every file in the base image, in seconds since 1970.
-        archive: a processor type such as ``x86_64`` if the script must write an image archive, as ``docker
-            save`` does. If ``archive`` is empty, the script writes a tar of the root file system.
+        archive: if empty, the script writes a tar of the root file system. Otherwise, the script writes an
+            image archive, as ``docker save`` does, and ``archive`` is the image's processor type, such as
+            ``x86_64``.
     """
     named = {_file_name(package): package for package in packages}
     script = render(
@@ -84,8 +85,8 @@ def base_files(
             "version": __version__,
             "release": release,
             "epoch": epoch,
-            # mmdebstrap selects unnamed packages by priority, and the priority in a package file may differ
-            # from the priority in Debian's archive. Therefore, name all packages.
+            # Name every package. mmdebstrap would select the other packages by their priority, which may
+            # differ between a package file and Debian's archive.
             "names": [package.name for package in packages],
             "left_out": LEFT_OUT,
             "merged": _MERGED,

@@ -165,7 +165,8 @@ def mount_image_folder(client: "DockerClient", image: str, folder: str) -> Itera
     """Create a container with a volume, into which Docker copies ``folder`` from the image. Yield the
     container's name, so that another container can mount the volume (``Box.volumes_from``).
 
-    toolkit does not start the container. Afterwards, toolkit removes the container and the volume.
+    toolkit does not start the container. After the ``with`` block, toolkit removes the container and the
+    volume.
     """
     with create_container(
         client, image, ["true"], f"copying {folder} of the image {image} to a volume", {"volumes": [folder]}
@@ -227,7 +228,8 @@ def _rights(box: Box) -> dict[str, Any]:
         }
     if not box.nested:
         return {}
-    # Docker's default capabilities suffice; nodes.configuration() gives the reason.
+    # Apptainer needs no additional capabilities, because it mounts file systems in its own user namespaces.
+    # Docker's seccomp profile forbids user namespaces, so disable the profile.
     return {
         "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
         "devices": ["/dev/fuse:/dev/fuse:rwm"] if Path("/dev/fuse").exists() else [],

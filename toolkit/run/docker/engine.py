@@ -92,8 +92,8 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
 def _answering(make: Callable[[], "DockerClient"], address: str, origin: str = "") -> "DockerClient":
     """Create a client with ``make``, and return the client after the engine has answered.
 
-    ``address`` is the address of the engine. ``origin`` is the text after the address in error
-    messages, such as the name of the docker context that sets the address; the text may be empty.
+    ``address`` is the address of the engine. Error messages show ``origin`` after the address, for example
+    " (the docker context desktop-linux)".
     """
     with contextlib.ExitStack() as unless_it_answers:
         try:
@@ -177,8 +177,8 @@ def build_image(
 
     This function does not tag the image. The caller first checks the image and then tags it, so that a tag
     never refers to an unchecked image. ``subject`` names the image in messages. If several builds run at the
-    same time, the caller passes one object ``builds`` to all of them. The engine caches each finished step,
-    even if a later step fails.
+    same time, the caller passes the same ``builds`` to each call of this function. The engine caches each
+    finished step, even if a later step fails.
 
     Raises:
         CheckFailed: if a step fails, or the build exceeds its time limit. The error names the step and shows
@@ -205,7 +205,7 @@ def build_image(
                 timeout=options.timeout,
             )
             with contextlib.closing(events):  # closing the stream cancels the build
-                _follow(events, log, time.monotonic() + options.timeout, builds)
+                _follow(events, log, options.timeout, builds)
     except BaseException:
         _remove_container(client, log.container)
         raise
@@ -310,15 +310,17 @@ def architecture(client: "DockerClient") -> str:
 
 
 def _follow(
-    events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float, builds: ParallelBuilds | None
+    events: Iterator[Mapping[str, Any]], log: BuildLog, timeout: float, builds: ParallelBuilds | None
 ) -> None:
+    deadline = time.monotonic() + timeout
     for event in events:
         log.take(event)
         if builds:
             builds.go_on()
         if time.monotonic() > deadline:
             raise CheckFailed(
-                f"toolkit stopped the build {log.where()}, because the build took too long",
+                f"toolkit stopped the build {log.where()}, because the whole build took longer than "
+                f"{timeout:.0f} s",
                 fix="run the same command again with `--verbose`, which shows the output of every step",
                 detail=log.recent(),
             )
