@@ -31,7 +31,7 @@ _CHUNK = 6144
 _MOST_WAITING = 64 << 20
 """The largest number of bytes that may wait in memory until the relay can write them to a connection.
 
-If the program at the other end of the connection does not read, and more bytes wait, the relay closes the
+If more bytes than this wait, for example because the connected program does not read, the relay closes the
 connection.
 """
 
@@ -71,7 +71,8 @@ class Connections:
         carrier.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Handle a line from the other end of the tunnel: pass its bytes to the connection that it names.
+        """Handle a line from the other end of the tunnel: pass the bytes in the line to the connection with
+        the line's number.
 
         If no connection has the number in the line, return the kind of the line and this number, such as
         ``(OPEN, 3)``. If a connection has this number, return an empty kind and the number. For a line that

@@ -1,4 +1,7 @@
-"""The name of an image in a registry: ``docker://HOST[:PORT]/NAME[:TAG][@DIGEST]``, or ``oras://``."""
+"""The name of an image in a registry: ``docker://HOST[:PORT]/NAME[:TAG][@DIGEST]``.
+
+A name may also start with ``oras://`` instead of ``docker://``.
+"""
 
 import ipaddress
 import re
@@ -17,7 +20,7 @@ _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LONGEST = 255
-"""The largest number of characters of host and repository together that many registry clients accept.
+"""The largest total length of host and repository, in characters. Many registry clients refuse longer names.
 
 Source: distribution-spec, "Pull".
 """

@@ -33,7 +33,7 @@ upload of a blob, and some registries then copy the whole blob.
 """
 TRIES = 6
 _ANY = (200, 401, 403, 404)
-"""HTTP statuses with which a running registry may answer a request without authentication."""
+"""If the response to ``GET /v2/`` without a login has one of these HTTP statuses, the registry is running."""
 _FIRST_TRIES = 3
 """The largest number of tries of the first request to a registry. The number is small, so that toolkit soon
 reports a wrong host name.
@@ -103,8 +103,8 @@ class RegistrySession:
 
         Raises:
             Missing: if the registry is unreachable, refuses access, or stays busy.
-            CheckFailed: if the response has any other HTTP status that is not in ``statuses``, or redirects
-                to an address that toolkit refuses.
+            CheckFailed: if the registry answers with an unexpected HTTP status, or redirects to an address
+                that toolkit refuses.
         """
         import requests
 

@@ -55,8 +55,8 @@ class Tokens:
 
     @property
     def user(self) -> str:
-        """The user in messages: the user's name, or the source of a login without a user name. Empty if
-        toolkit found no login.
+        """The user's name for messages. If the login has no user name, the text is ``the login of SOURCE``.
+        If toolkit found no login, the text is empty.
         """
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 

@@ -10,8 +10,8 @@ from toolkit.data import home
 from toolkit.errors import BadInput
 
 _VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Environment variables that name certificate files. Python's ssl itself reads ``SSL_CERT_FILE`` and
-``SSL_CERT_DIR``.
+"""Environment variables that name certificate files. This list omits ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``,
+because Python's ssl already reads these two variables.
 """
 
 

@@ -151,8 +151,8 @@ def paths(setting: str, exists: Callable[[str], bool]) -> list[str]:
     """Return the paths in ``setting``, the value of ``UserKnownHostsFile`` or ``GlobalKnownHostsFile``.
 
     ``exists`` returns whether a path is a file. The value contains several paths, or one path with spaces.
-    paramiko removes the quotes around a path with spaces, so toolkit first checks whether the whole value is
-    the path of a file.
+    paramiko removes the quotes around a path with spaces. toolkit therefore splits the value at spaces only
+    if the whole value is not the path of a file.
     """
     return [setting] if exists(setting) else setting.split()
 

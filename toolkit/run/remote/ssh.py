@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import paramiko
 
 _PACKET = 32768
-"""The size of each write to a remote file, in bytes. OpenSSH's server does not accept larger writes from
-paramiko.
+"""The size of each write to a remote file, in bytes. paramiko sends at most this number of bytes in one write
+request (``SFTPFile.MAX_REQUEST_SIZE``).
 """
 
 _ANSWER_SECONDS = 90.0

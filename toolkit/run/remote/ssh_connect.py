@@ -38,8 +38,8 @@ This time is longer than the interval between two keepalive messages.
 _KEY_OF_ANOTHER_KIND = "key, expected"
 """A part of paramiko's error message for a user key that the host refused.
 
-paramiko tries to read a key file as every type of key. Its error message reports the last failed read instead
-of the host's refusal.
+paramiko tries to read a key file as every type of key. If the host refuses the key, paramiko's error message
+reports only the last failed read of the key file.
 """
 
 _ERRNO = re.compile(r"(\S)?\[Errno [^\]]*\] ?")

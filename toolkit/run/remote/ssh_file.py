@@ -60,7 +60,7 @@ def check_ssh_config(path: Path) -> None:
     """
     try:
         str(path).encode()
-    except UnicodeEncodeError as error:  # a job's record contains the file name
+    except UnicodeEncodeError as error:  # a job's record contains the file name as UTF-8
         raise BadInput(f"--ssh-config {path}: the file name is not UTF-8", fix="rename the file") from error
     content = read_given(path, limit=_LARGEST, label="--ssh-config")
     ignored: list[str] = []
@@ -94,5 +94,6 @@ def _check_keyword(keyword: str, patterns: Iterable[str], location: str) -> None
     shown = keyword if len(keyword) <= 40 else f"{keyword[:40]}…"
     raise BadInput(
         f"{location}: {shown!r} is not a keyword of ssh_config(5){suggest_near(keyword, KEYWORDS)}",
-        fix="give an SSH configuration file, or add the keyword to `IgnoreUnknown` in this file",
+        fix="if the file is an SSH configuration, list the keyword in an `IgnoreUnknown` line above this "
+        "line; otherwise give another file",
     )

@@ -81,8 +81,8 @@ class Trust:
             case "changed":
                 return Missing(
                     f"{self.place}: its host key is {key}, but {where} has {known}; this may be an attack",
-                    fix=f"{compare}; only if the two fingerprints are equal: "
-                    f"{self._remove(result.entry)}, then: {self.add_command}",
+                    fix=f"{compare}; only if the operators publish the same fingerprint, replace the old "
+                    f"key: {self._remove(result.entry)}, then: {self.add_command}",
                 )
             case "authority":
                 return Missing(

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 15.0
 _REUSED = 1 << 16
-"""The largest number of unread bytes of a body that toolkit reads only so that it can use the connection
-again. If more bytes are unread, toolkit closes the connection.
+"""If the unread rest of a body has at most this number of bytes, toolkit reads the rest, so that it can use
+the connection again. If the rest is longer, toolkit closes the connection.
 """
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """zlib's parameter ``wbits`` for each HTTP content coding. Some servers compress a body although toolkit asks
@@ -194,7 +194,9 @@ def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - 
     classes = _pool_classes(meter)
 
     class Adapter(HTTPAdapter):
-        """An adapter for ``requests`` with the TLS settings of ``context`` and with metered sockets."""
+        """An adapter for ``requests`` with the TLS settings of ``context``. ``meter`` counts the bytes that
+        the adapter's sockets receive.
+        """
 
         def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as in requests
             super().init_poolmanager(*args, ssl_context=context, **options)

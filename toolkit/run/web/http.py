@@ -40,7 +40,7 @@ _LONGEST_PAUSE = 30.0
 
 
 class RefusedRequest(Missing):
-    """The server refuses to send the file, so a retry would not help.
+    """The server refuses to send the file, or toolkit refuses a redirect. A retry would not help.
 
     ``status`` is the HTTP status of the server's response.
     """

@@ -23,7 +23,9 @@ This limit has room for a manifest of 4 MiB and for headers of 6.4 MiB, the larg
 SLOWEST = 1024
 """The lowest rate of a file transfer in bytes per second. toolkit aborts a slower transfer."""
 WINDOW = 60.0
-"""toolkit measures the rate of a transfer each time it has waited this number of seconds for bytes."""
+"""toolkit adds up the time for which it waits for bytes. Each time the sum reaches this number of seconds,
+toolkit checks the rate of the transfer.
+"""
 
 
 class LimitError(OSError):
@@ -53,9 +55,9 @@ def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: floa
     """Return the limits for the transfer of a file of ``size`` bytes. ``seconds`` limits the total waiting
     time, and ``silence`` limits the time between two bytes, in seconds.
 
-    By default, the total time has no limit, because no limit suits both small and large files. The main limit
-    is the lowest rate. The maximum number of bytes is more than twice ``size``, because a response in small
-    chunks has many chunk headers.
+    By default, toolkit does not limit the total time, because a large file needs more time than a small file.
+    Instead, toolkit aborts a transfer that is slower than :data:`SLOWEST`. The maximum number of bytes is
+    more than twice ``size``, because a response in small chunks has many chunk headers.
     """
     return Limits(seconds, silence, 2 * size + CONTROL_BYTES, SLOWEST)
 
@@ -128,8 +130,10 @@ class MeteredSocket(socket.socket):
 
 
 class MeteredTls(ssl.SSLSocket):
-    """A TLS socket whose ``meter`` counts the received bytes and enforces limits. The time limit for the
-    connection also applies to the TLS handshake.
+    """A TLS socket whose ``meter`` counts the received bytes and enforces limits.
+
+    The ``meter`` does not measure the TLS handshake. The time limit for opening the connection also applies
+    to the handshake.
     """
 
     meter: Meter | None = None
