@@ -26,7 +26,7 @@ _ASK_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class TrialProgram:
-    """A file that toolkit writes to the job's folder: its name, content and permissions (``mode``)."""
+    """A file that each trial needs in its job's folder: the name, content and permissions (``mode``)."""
 
     name: str
     content: bytes
@@ -57,7 +57,9 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
         why = image.absent.get("glibc") or image.unknown.get(
             "glibc", "the release of the image's glibc is unknown"
         )
-        raise Missing(f"--live: the image has no Python, and the test program in C needs glibc: {why}")
+        raise Missing(
+            f"--live: the test program needs Python or glibc, but toolkit found neither in the image: {why}"
+        )
     binary = (
         _compile_program((folder / "trial.c").read_bytes(), image.architecture, runner)
         if image.glibc
@@ -90,7 +92,7 @@ def library(image: ImageFacts, mode: Mode) -> str:
 
 
 def compile_words(compiler: str, architecture: str, source: str, target: str) -> tuple[str, ...]:
-    """Return the command that compiles the C program; the compiled program also runs with old C libraries.
+    """Return the command that compiles the C program for images with glibc 2.17 or newer.
 
     The comments in ``trial.c`` give the reasons for the compiler options.
     """
@@ -102,7 +104,8 @@ def compile_words(compiler: str, architecture: str, source: str, target: str) ->
 def _compile_program(source: bytes, architecture: str | None, runner: Runner) -> bytes:
     """Return the compiled C program, or empty bytes if no compiler works.
 
-    toolkit first tries this machine if it has the image's architecture, and then tries the trial's host.
+    toolkit first tries the compilers of this machine, unless the image has another architecture. toolkit then
+    tries the compilers of the host on which the trial runs.
     """
     runs_locally = architecture in {None, platform.machine()}
     local: Runner = LocalRunner()

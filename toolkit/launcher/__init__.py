@@ -20,13 +20,16 @@ class Launcher(Protocol):
     COMMAND: str
     """The name of the launcher's command."""
     RANK: RankWords
-    """The shell words from which a rank reads its number."""
+    """The shell words from which a rank reads its rank number, its number on its node, and the node's number.
+    """
 
     def words(
         self, plan_options: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
     ) -> tuple[str, ...]:
-        """Return the launcher's options: ``plan_options`` (the options in the launch plan, if the launcher
-        accepts them), options that bind ranks to cores or GPUs, and options from the site profile.
+        """Return the launcher's options: ``plan_options`` (the options in the launch plan), options that bind
+        ranks to cores or GPUs, and options from the site profile.
+
+        A launcher omits the options that it does not accept.
         """
         ...
 

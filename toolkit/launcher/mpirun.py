@@ -21,8 +21,8 @@ RANK = RankWords(
 )
 """Shell words for a rank's numbers, from the variables of Open MPI or Hydra.
 
-In a Slurm job, each rank inherits Slurm's variables from the mpirun daemon on its node. Without the exports,
-all ranks of a node would therefore read the same number from ``SLURM_PROCID``.
+In a Slurm job, each rank inherits Slurm's variables from the mpirun daemon on its node. Without the
+``export`` lines, all ranks of a node would read the same number from ``SLURM_PROCID``.
 
 Sources: mpirun(1) of Open MPI; for Hydra's ``PMI_RANK`` and ``MPI_LOCALRANKID``, pmodels/mpich:src/pm/hydra.
 """

@@ -1,1 +1,1 @@
-"""Immutable structs that toolkit's other packages exchange. The structs' methods only read their fields."""
+"""Immutable structs with which toolkit's packages exchange data. Their methods only read the fields."""

@@ -66,8 +66,7 @@ class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     ``state`` is ``partial`` if a container is missing or stopped, or if a node accepts no jobs; otherwise,
     ``state`` is ``up``. ``users`` lists the names of the accounts for students. If another user of this
-    machine created the cluster, ``ssh_config`` and ``users`` are empty, because only the cluster's creator
-    has its SSH keys.
+    machine created the cluster, only that user has the SSH keys, and ``ssh_config`` and ``users`` are empty.
     """
 
     schema: str = "toolkit.cluster/1"

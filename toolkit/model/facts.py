@@ -1,9 +1,9 @@
 """Facts that toolkit reads from a host or an image, and the evidence for each fact.
 
 If a field is ``None``, one of two tables contains the reason. The table ``absent`` lists things that do not
-exist; the table ``unknown`` lists facts that toolkit could not read. The table ``evidence`` maps a field to
-the source and the value of the fact: ``"srun --mpi=list: pmix_v5 pmi2"``. The keys of these tables are dotted
-names, such as ``slurm.mpi_types``. The *probe* is the script that collects a host's facts.
+exist; the table ``unknown`` lists facts that toolkit could not read. The table ``evidence`` contains the
+source and the value of each fact, such as ``"srun --mpi=list: pmix_v5 pmi2"`` for ``slurm.mpi_types``. The
+keys of these tables are dotted names. The *probe* is the script that collects a host's facts.
 """
 
 from typing import Annotated
@@ -76,8 +76,8 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     version: str
-    """The release; empty if toolkit cannot parse the version text. If the release is empty, ``name`` is the
-    file name of the program.
+    """The release; empty if toolkit cannot parse the version text. ``name`` is then the file name of the
+    runtime's program, such as ``apptainer``.
     """
     path: str
     setuid: bool | None = None
@@ -89,8 +89,8 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
     unbound: tuple[str, ...] = ()
     """Bind mounts in ``apptainer.conf`` (``SRC[:DST[:OPTS]]``) whose source is missing on the host."""
     seen: bool = True
-    """True if the probe found the runtime on the host. If false, toolkit assumes that a module or a path in
-    the site profile provides the runtime; its release is then unknown.
+    """True if the probe found the runtime on the host. If false, toolkit assumes that the site profile's
+    modules load the runtime, or that a path in the site profile names it; its release is then unknown.
     """
 
 
@@ -140,7 +140,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     gpus: tuple[str, ...] | None = None
     """Names of the GPUs as nvidia-smi prints them, one entry for each GPU."""
     mig: tuple[str, ...] | None = None
-    """MIG profiles, such as ``1g.5gb``, one entry for each GPU instance; empty if MIG divides no GPU."""
+    """The MIG profile, such as ``1g.5gb``, of each MIG instance; empty if the GPUs have no MIG instances."""
     gpu_container_cli: str | None = None
     """Path of ``nvidia-container-cli``, with which enroot passes GPUs to containers."""
     gpu_mismatch: bool = False
@@ -181,14 +181,15 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Whether the kernel module xpmem is loaded, which lets ranks on a node access each other's memory."""
     mca_params: dict[str, str] | None = None
     """Settings in ``~/.openmpi/mca-params.conf`` and ``~/.pmix/mca-params.conf``; empty if neither file
-    exists. If the runtime mounts the home folder, an MPI library in a container also reads these settings.
+    exists. If the runtime mounts the home folder, the MPI library in the container reads these files too.
     """
     user_packages: tuple[str, ...] | None = None
     """Python versions (``3.11``) for which ``~/.local/lib`` has a package folder; may be empty."""
     user_site: dict[str, tuple[str, ...]] = {}
     """Python version → packages in ``~/.local`` that change how ranks start or compute: ``mpi4py 4.1.2``."""
     munge: bool | None = None
-    """Whether a munge socket exists, which PMIx's component psec/munge needs for authentication."""
+    """Whether the host has a munge socket. PMIx's component psec/munge needs this socket for authentication.
+    """
     tmpdir: str | None = None
     """Value of TMPDIR, with a placeholder for the user's name; listed in ``absent`` if TMPDIR is not set."""
     tmpdir_usable: bool | None = None
@@ -202,8 +203,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     2.28"``).
     """
     environment: dict[str, str] = {}
-    """Variables that a job inherits and that change how MPI starts in a container. A value is empty if the
-    probe reports only the name.
+    """Variables that a job inherits and that change how MPI starts in a container. For some variables,
+    such as ``LD_PRELOAD``, the probe reports only the name; their value here is empty.
     """
 
 
@@ -218,7 +219,7 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
     chain: tuple[str, ...] = ()
     """All files that the command starts, in order, such as a wrapper script, an interpreter, the program."""
     python: str = ""
-    """Path of the Python that runs the script; empty if the program is not a Python script."""
+    """If the program is a Python script: path of the Python that runs this script; otherwise, empty."""
     mpi: bool = False
     """True if the program loads an MPI library, or needs an MPI library that the loader does not find."""
     needs: str = ""
@@ -239,8 +240,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     format: str
     """Format of the image: ``sif``, ``oci-sif``, ``squashfs``, ``sandbox``, or a Docker or OCI format."""
     compression: str | None = None
-    """Compression of a SIF's file system: ``gzip``, ``zstd``, ``lz4``, ``xz``, ``lzo``. Listed in ``absent``
-    for other formats.
+    """Compression of the image's squashfs: ``gzip``, ``zstd``, ``lz4``, ``xz``, ``lzo``. Listed in ``absent``
+    if the image contains no squashfs.
     """
     digest: str | None = None
     architecture: str | None = None
@@ -252,7 +253,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     glibc_needed: str | None = None
     """Newest ``GLIBC_`` symbol version that any examined program or library needs."""
     cpu_level: str | None = None
-    """Newest x86-64 level that one of the image's libraries declares as required: ``x86-64-v3``."""
+    """Highest x86-64 level that a program or library in the image declares as required: ``x86-64-v3``."""
     mpi: ImageMpi | None = None
     """The MPI library that the image's programs load."""
     other_mpis: tuple[ImageMpi, ...] = ()
@@ -265,15 +266,15 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     built in or in separate files.
     """
     pmix_plugins: bool | None = None
-    """Whether the PMIx client's components are separate files; a variable with a host path can keep the
-    client from finding these files.
+    """Whether some plugins that the PMIx client needs are separate files. If a variable from the host changes
+    the plugin path, the client does not find these files.
     """
     ucx: str | None = None
     """Version of UCX, through which some MPI libraries send messages."""
     ucx_transports: tuple[str, ...] | None = None
     """Transport modules of the image's UCX: always ``tcp``, sometimes ``ib``, ``cma``, ``cuda``."""
     libfabric: str | None = None
-    """Path of libfabric in the image. Some MPI libraries open libfabric only at run time."""
+    """Path of libfabric in the image."""
     libfabric_version: str | None = None
     """Release of the libfabric at ``libfabric``."""
     libfabric_providers: tuple[str, ...] | None = None
@@ -286,8 +287,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """User-space drivers for libibverbs: ``mlx5``, ``hfi1verbs``; empty if the image has no such driver."""
     hwloc: str | None = None
     programs: dict[str, str] = {}
-    """Path of a program or Python extension that needs an MPI → the MPI library that the program loads; empty
-    if the image's loader does not find this library.
+    """Path of a program or Python extension that needs an MPI → the MPI library that the program loads. The
+    value is empty if the image's loader does not find this library.
     """
     programs_need: dict[str, str] = {}
     """Program whose MPI library the loader does not find → soname of this library: ``libmpi.so.40``."""
@@ -338,13 +339,17 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     nccl: str | None = None
     """Version of the NCCL library."""
     nccl_ofi_found: bool | None = None
-    """Whether the loader finds the plugin aws-ofi-nccl; ``None`` without the plugin or in older facts."""
+    """Whether the loader finds the plugin aws-ofi-nccl. ``None`` if the image has no such plugin, and in
+    facts from earlier toolkit releases.
+    """
     nccl_ofi: str | None = None
     """Path of the plugin aws-ofi-nccl, with which NCCL communicates through libfabric."""
     cuda_compat: str | None = None
     """Driver version of the image's package ``cuda-compat``, NVIDIA's forward-compatibility package."""
     cuda_compat_folders: tuple[str, ...] = ()
-    """All paths, symbolic links included, of cuda-compat's libcuda folder: ``/usr/local/cuda/compat``."""
+    """All paths of the folder with cuda-compat's libcuda, such as ``/usr/local/cuda/compat``. A symbolic link
+    to the folder adds a path.
+    """
     driver_searched: bool | None = None
     """Whether a script in ``/.singularity.d/env`` adds the folder of the GPU driver to LD_LIBRARY_PATH.
     ``None`` for Docker and OCI images, which lack such scripts, and in facts from older toolkit releases.
@@ -364,7 +369,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Variables that the image sets for its programs; only variables that affect MPI or search paths."""
     settings: dict[str, str] = {}
     """Settings in configuration files of the image's Open MPI, PMIx and PRRTE (Open MPI's launcher). Each key
-    is the environment variable with the effect of the setting: ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
+    is the environment variable that has the same effect as the setting, as in
+    ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
     """
     entrypoint: tuple[str, ...] | None = None
     """Entry point and command of the image, from its metadata. ``apptainer run`` starts the entry point;

@@ -11,10 +11,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A fault or a remark: a title, the evidence, and the fix.
 
     ``id`` is the id of the rule that reports the finding. ``evidence`` contains one line for each fact, with
-    the source and the value of the fact; ``evidence`` is never empty. ``fix`` contains a line for each step,
-    the best step first, or one line with semicolons between the steps. ``modes`` are the launch modes that
-    the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not decide
-    whether the fault exists: a fact is missing, or toolkit has no record of a similar launch.
+    the source and the value of the fact; ``evidence`` is never empty. ``fix`` contains the steps that can
+    fix the fault, the best step first; a line break or a semicolon separates two steps. ``modes`` are the
+    launch modes that the finding concerns; empty means all launch modes. ``undecided`` is true if the rule
+    could not decide whether the fault exists: a fact is missing, or toolkit has no record of a similar
+    launch.
     """
 
     id: str
@@ -108,8 +109,9 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
     which launchers report failed ranks. ``findings`` are about known messages in the output, causes before
     consequences. ``ended`` are the lines in which launchers report that ranks exited. ``consequences`` are
     the lines in which ranks report the loss of another rank. ``retry`` says who or what can remove the fault,
-    such as the user or another node; ``retry`` is empty if the output shows no failure. If toolkit did not
-    read all lines, ``unread`` is the first and the last line number of a part that contains all unread lines.
+    such as the user or another node; ``retry`` is empty if the output shows no failure. ``unread`` is
+    the first and the last line number of a range that toolkit read only in part, or ``None`` if toolkit read
+    every line.
     """
 
     schema: str = "toolkit.explain/2"

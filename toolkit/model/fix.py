@@ -31,8 +31,8 @@ class LaunchFix(_FixSection, frozen=True, kw_only=True):
 
 
 class Fix(_FixSection, frozen=True, kw_only=True):
-    """The content of a fix file. ``because`` has a line with the prediction for the launch without the fix,
-    then a line for each finding of this prediction.
+    """The content of a fix file. The first line of ``because`` is the prediction for the launch without the
+    fix. Each further line is a finding of this prediction.
     """
 
     schema: Literal["toolkit.fix/1"]
@@ -43,5 +43,5 @@ class Fix(_FixSection, frozen=True, kw_only=True):
     digest: str | None = None
     """Digest of the image to which the fix applies. toolkit warns if you use the fix with another image."""
     place: str = ""
-    """Name of the host or cluster to which the fix applies: ``place`` in the facts of the host."""
+    """Name of the host or cluster to which the fix applies, equal to ``place`` in the host's facts."""
     because: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ class Hidden(str):
     __slots__ = ()
 
     def __new__(cls, value: str = "") -> Self:
-        # str() of a Hidden value returns HIDDEN_TEXT, not the secret text.
+        # str(value) would return HIDDEN_TEXT for a Hidden value, so reveal() returns the secret text.
         return super().__new__(cls, value.reveal() if isinstance(value, Hidden) else value)
 
     def __str__(self) -> str:

@@ -30,8 +30,9 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     the job's folder ``directory``. ``sbatch`` lists further options for ``#SBATCH`` lines. The job writes a
     checkpoint ``warning`` seconds before its time limit. With ``requeue``, the job returns to the queue if
     Slurm stops it, and then resumes the training from the checkpoint. ``chain`` is the maximum number of jobs
-    that resume the training after this job. An ``elastic`` job starts on ``min_nodes`` to ``nodes`` nodes
-    (``min_nodes`` 0 means 1). If a node fails, the elastic job continues on its other nodes.
+    that resume the training after this job. An ``elastic`` job starts on at least ``min_nodes`` and at
+    most ``nodes`` nodes; if ``min_nodes`` is 0, the minimum is 1 node. If a node fails, the elastic job
+    continues on its remaining nodes.
     """
 
     name: str
@@ -87,15 +88,17 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """True if Python also loads packages from the home folder."""
     preflight: bool = True
     fabric_gbit: int | None = None
-    """Network speed of a node in Gbit/s. The preflight (the check at the start of a job) warns if the
-    measured speed is much lower.
+    """Expected network speed of a node in Gbit/s. The preflight (the check at the start of a job) warns if
+    the measured speed is much lower than this speed.
     """
     min_free: str = ""
     """Free space that the preflight requires in the job's folder, as in ``20G``. If empty, the preflight uses
     its default.
     """
     broadcast: str = ""
-    """``on`` if the job copies the image to a local disk of each node before the ranks start."""
+    """``on`` if the job copies the image to a local disk of each node before ranks start; otherwise ``off``,
+    ``auto`` or empty.
+    """
     env_image: str = ""
     """The file with additional Python packages of the user, which the runtime mounts over the image; empty if
     the job has no such file.
@@ -107,7 +110,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     site: str = ""
     """The name of the site profile; empty without a profile."""
     unsure: bool = False
-    """True if toolkit cannot see in the source code of the program whether the program connects its ranks."""
+    """True if the program's source code does not show whether the ranks communicate with each other."""
     project: str = ""
     """The archive of the user's project folder, which the job unpacks into the job's folder; empty without a
     project.
@@ -129,7 +132,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of the signature check of an image before toolkit submitted the job.
+    """The result of the signature check of a job's image; toolkit checks the image before it submits the job.
 
     ``good``: a signature by a trusted key covers every byte. ``none``: the image has no signature.
     ``unknown-key``: every byte matches a hash in the signature, but this machine does not have the key that
@@ -154,10 +157,10 @@ class JobTask(msgspec.Struct, frozen=True, kw_only=True):
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The record of a launched job: its image, its launch plan, its cluster, and its outcome.
 
-    ``key`` is the name of the folder with this record, which is unique on this machine. ``id`` is Slurm's job
-    id. ``place`` is the name of the cluster or host. ``predicted`` is the outcome that toolkit predicted.
-    ``forced`` is true if the user launched the job with ``--force`` although toolkit predicted a failure.
-    ``submitted`` is the time of the submission, in UTC and in ISO 8601 format.
+    ``key`` is the name of the folder with this record; no other record on this machine has the same key.
+    ``id`` is Slurm's job id. ``place`` is the name of the cluster or host. ``predicted`` is the outcome that
+    toolkit predicted. ``forced`` is true if the user launched the job with ``--force`` although toolkit
+    predicted a failure. ``submitted`` is the time of the submission, in UTC and in ISO 8601 format.
     """
 
     schema: str = "toolkit.job/1"

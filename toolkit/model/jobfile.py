@@ -19,7 +19,9 @@ Strategy = Literal[
 """The strategy with which a trainer divides its work among ranks."""
 
 Broadcast = Literal["auto", "on", "off"]
-"""Whether a job copies its image to a local disk of each node before ranks start."""
+"""Whether a job copies its image to a local disk of each node before ranks start. With ``auto``, only jobs
+on more than 4 nodes copy their image.
+"""
 
 _MOST_OF_NODE = 65_533
 """Maximum number of ranks, cores or GPUs on a node. Slurm stores these numbers in 16 bits, and the two
@@ -48,9 +50,9 @@ class JobField(NamedTuple):
     number. ``form`` is the syntax of a text, or the name of a syntax that several fields share
     (:mod:`toolkit.launch.request.checks`). ``sbatch`` names the option of the command ``sbatch`` to which
     toolkit passes the value unchanged. A ``queue`` field has no effect without a scheduler. ``pbs`` is false
-    if PBS has no option for the field. A ``free`` field does not affect the measurements of ``toolkit
-    scale``. ``group`` is the option's group in ``--help``; if ``group`` is empty,
-    :mod:`toolkit.cli.options.groups` defines the group.
+    if PBS has no option for the field. A ``free`` field does not affect the times that ``toolkit
+    scale`` measures, so the field may change when you resume a study. ``group`` is the option's group in
+    ``--help``; if ``group`` is empty, :mod:`toolkit.cli.options.groups` defines the group.
     """
 
     name: str
@@ -76,7 +78,7 @@ class JobField(NamedTuple):
 
 FIELDS: tuple[JobField, ...] = (
     JobField("image", "SIF file, recipe name, or cluster:NAME  [default: tf2.21-cpu]"),
-    JobField("env_image", "File from toolkit env with more packages for the image", metavar="FILE"),
+    JobField("env_image", "File of additional Python packages that toolkit env created", metavar="FILE"),
     JobField("runtime", "Container runtime, if the host has several", choices=NAMES),
     JobField("site", "Use modules, limits and launch modes of a site profile", metavar="NAME"),
     JobField("nodes", "Number of nodes  [default: 1]", bounds=(1, _MOST_NODES)),
@@ -99,7 +101,7 @@ FIELDS: tuple[JobField, ...] = (
     JobField("partition", "Slurm partition  [default: with a site profile, a partition that can run the job]",
              form="names", sbatch="partition", queue=True),
     JobField("account", "Slurm account", form="name", sbatch="account", queue=True, free=True),
-    JobField("wckey", "Workload characterization key of the site",
+    JobField("wckey", "Slurm WCKey (workload characterization key) of the job",
              form="name", sbatch="wckey", queue=True, pbs=False, free=True),
     JobField("qos", "Quality of service", form="name", sbatch="qos", queue=True, pbs=False, free=True),
     JobField("constraint", "Node features that the job needs",
@@ -112,10 +114,12 @@ FIELDS: tuple[JobField, ...] = (
              metavar="NODES", form="nodes", sbatch="exclude", queue=True, pbs=False),
     JobField("licenses", "Licences that the job needs",
              metavar="NAME[:N]", form="licenses", sbatch="licenses", queue=True, pbs=False),
-    JobField("switches", "Maximum number of leaf switches, and how long to wait for them, such as 1@02:00:00",
+    JobField("switches",
+             "Maximum number of leaf switches that connect the nodes, and longest wait: 1@02:00:00",
              metavar="N[@TIME]", sbatch="switches", queue=True, pbs=False, group="Resources",
              form=ValueForm(r"[1-9]\d{0,4}(@(\d+-\d{1,2}(:\d{1,2}){0,2}|\d{1,6}(:\d{1,2}){0,2}))?",
-                            "write a number of switches, and how long to wait for them, such as 1@02:00:00")),
+                            "write the number of switches, or this number and the longest wait, "
+                            "such as 1 or 1@02:00:00")),
     JobField("exclusive", "Do not share the nodes with other jobs", flag=True, queue=True),
     JobField("sweep", "Run once for each value of an option, such as lr=0.1,0.01",
              metavar="NAME=VALUES", many=True, queue=True, pbs=False),
@@ -150,7 +154,7 @@ FIELDS: tuple[JobField, ...] = (
     JobField("program", "How ranks find each other", choices=PROGRAMS),
     JobField("strategy", "How a trainer divides its work among ranks", choices=get_args(Strategy)),
     JobField("broadcast",
-             "Copy the image to a disk of each node before the start  [default: auto: if more than 4 nodes]",
+             "Copy the image to a disk of each node before ranks start  [default: auto (more than 4 nodes)]",
              choices=get_args(Broadcast), queue=True, pbs=False),
     JobField("data", "Folder of the data set on this machine, or cluster:NAME", metavar="DIR"),
     JobField("directory", "Folder on the cluster for images, data and runs", metavar="DIR"),
@@ -179,7 +183,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     image. ``data`` is a folder on this machine, or ``cluster:NAME`` for a folder on the cluster.
     ``directory`` is the folder on the cluster for images, data and runs. ``site`` is the name of a site
     profile. ``env_file`` is a file on this machine with secret variables. After toolkit has read
-    ``env_file``, ``env`` also contains these variables, as texts that toolkit never prints
+    this file, ``env`` also contains the file's variables, as texts that toolkit never prints
     (:class:`toolkit.model.hidden.Hidden`). :data:`FIELDS` describes all other fields.
     """
 
@@ -325,9 +329,10 @@ class LaunchOptions(JobFields, total=False):
     doctor --fix`` wrote. With ``force``, toolkit launches the job although it predicts a failure.
     ``verify_key`` is a file of public keys; toolkit refuses an image without a signature by one of these
     keys. ``no_verify`` skips the signature check. With ``explain``, comments in the script name the source of
-    each value. ``copies`` allows a program that does not connect its ranks; each rank then runs an
-    independent copy. ``project`` is the folder that toolkit copies to another machine, by default the folder
-    of the script. With ``sync=False``, toolkit does not copy the project.
+    each value. By default, toolkit refuses a program that does not connect its ranks. ``copies`` allows such
+    a program, and each rank then runs an independent copy. ``project`` is the folder that toolkit copies to
+    another machine, by default the folder of the script. With ``sync=False``, toolkit does not copy the
+    project.
     """
 
     arguments: Sequence[str]

@@ -1,4 +1,4 @@
-"""The predicted outcome of each launch mode, and the outcome of a small job (a trial) in this mode."""
+"""For each launch mode, the predicted outcome, and the outcome of a trial (a small job in this mode)."""
 
 import msgspec
 
@@ -40,10 +40,10 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """The values that the ranks of a trial (a small job in one launch mode) printed.
 
-    ``sizes``, ``hosts`` and ``sums`` have one value for each rank that reported the value: the world size
-    that the rank found, the rank's node, and whether the rank computed the right sum. ``ended`` is the number
-    of ranks that finished. ``not_loaded`` is the message about a library that a rank could not load.
-    ``library`` is the version text of the MPI library. ``program`` is the language of the trial program:
+    Each rank may report its world size (in ``sizes``), its node (in ``hosts``), and whether it computed the
+    right sum (in ``sums``). ``ended`` is the number of ranks that finished. ``not_loaded`` is the message
+    about a library that a rank could not load. ``library`` is the version text of the MPI library.
+    ``program`` is the language of the trial program:
     ``python`` or ``c``.
     """
 
@@ -80,7 +80,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Return whether the trial worked, and toolkit did not predict that it would fail."""
+        """Return whether the trial worked, and the prediction was right or unknown."""
         return self.observed == "ok" and self.agrees is not False
 
 
@@ -97,5 +97,5 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Return whether every trial worked, and toolkit did not predict that any trial would fail."""
+        """Return whether every trial worked, and every prediction was right or unknown."""
         return all(trial.good for trial in self.trials)

@@ -13,12 +13,12 @@ CompiledComponent = Literal["ucx", "pmix", "openmpi", "mpi4py", "horovod"]
 """Components that toolkit can compile; each has a script in ``containers/parts``."""
 
 Helper = Literal["cuda"]
-"""Components that a helper script in ``containers/parts`` unpacks. The build does not compile these
-components, but needs their files to compile another component.
+"""Components that the build does not compile, but that it needs to compile other components. A script in
+``containers/parts`` unpacks the files of such a component.
 """
 
 PYTHON_PACKAGES: frozenset[str] = frozenset({"mpi4py", "horovod"})
-"""Components whose build script produces a wheel. All other build scripts install files."""
+"""Components whose build script produces a wheel. Other build scripts install files and make no wheel."""
 
 
 class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,9 +41,10 @@ class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     ``name`` is the distribution with its release (``debian:bookworm``). ``image`` is the published image
     without a digest (``debian:bookworm-slim``). ``published`` is the published image with its digest; it is
-    empty if toolkit could not reach a registry. ``release`` is the codename of the release (``bookworm``). If
-    ``published`` is empty, the build bootstraps the base image from ``packages``. Each build from the same
-    ``packages`` produces the same files.
+    empty if toolkit could not download the image, or if the lock is for an architecture other than this
+    machine's. ``release`` is the codename of the release (``bookworm``). If ``published`` is empty, the build
+    makes the base image from the Debian packages in ``packages``. Each build from the same ``packages``
+    produces the same files.
     """
 
     name: str
@@ -57,8 +58,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The packages and files for one stage of a build: compilation (``build``) or the finished image
     (``run``).
 
-    ``debian`` lists packages of the distribution. The build installs the files in ``wheels``, and compiles or
-    unpacks the archives in ``sources``. The order within a field does not matter.
+    ``debian`` lists packages of the distribution. The build installs the files in ``wheels``, and unpacks
+    the archives in ``sources`` to compile components. The order within a field does not matter.
     """
 
     debian: tuple[LockedFile, ...] = ()
@@ -67,12 +68,11 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One component to compile, from the archive in the lock's ``build.sources`` that has the component's
-    name.
+    """One component to compile. Its source archive has the component's name in the lock's ``build.sources``.
 
     ``words`` are options for the component's configure script; for Horovod, ``words`` are Horovod's
     operations, such as ``nccl``. ``after`` names the components that the build must compile before this
-    component. ``wheels`` names the wheels in the image against which the build compiles this component.
+    component. ``wheels`` names the wheels that the build installs before it compiles this component.
     ``extra`` names other archives in ``build.sources`` that the component's build script unpacks. ``patches``
     maps files of ``recipes/patches`` to their SHA-256; the build applies these patches to the unpacked
     sources, in the order of the patches' names.

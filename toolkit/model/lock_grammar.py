@@ -57,8 +57,8 @@ _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
 
 
 class _Rule(NamedTuple):
-    """The allowed values of a field: ``test`` is true for an allowed value; ``expected`` describes the
-    allowed values.
+    """A rule for a field: ``test`` is true if the field's value is allowed; ``expected`` describes the
+    allowed values in a message.
     """
 
     test: Callable[[str], object]
@@ -156,7 +156,7 @@ def file_faults(file: LockedFile) -> Iterator[str]:
 
 
 def address_host(origin: str) -> str:
-    """Return the host and, if given, the port in the https address of an origin.
+    """Return the host and, if given, the port of an origin that is an https address.
 
     The result is in lower case. The result is empty if the origin is not an https address.
     """
@@ -202,16 +202,18 @@ def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
         )
         yield from _wrong("base.published", base.published, reference)
     if base.name not in [c.version for c in solution.chosen if c.component == "base"]:
-        yield f"base.name: expected the version of base in solution.chosen, found {quote_value(base.name)}"
+        expected = "the version of the component base in solution.chosen"
+        yield f"base.name: expected {expected}, found {quote_value(base.name)}"
     if not base.published and any(chosen.provider == "published" for chosen in solution.chosen):
-        yield "base.published: expected the name of the published image that solution.chosen uses, found none"
+        expected = "an image reference (solution.chosen takes components from a published image)"
+        yield f"base.published: expected {expected}, found none"
     for number, file in enumerate(base.packages):
         yield from _of_file(f"base.packages[{number}]", file, *_DEBIAN)
 
 
 def _of_step(path: str, step: LockedStep, lock: Lock, earlier_steps: Sequence[LockedStep]) -> Iterator[str]:
     """Yield a message for each fault of a step, such as an option that is not allowed, or the name of a file
-    that is not in the lock. ``earlier_steps`` are the steps before this step.
+    that is not in the lock. ``earlier_steps`` are the steps before ``step`` in the lock.
     """
     before = {step.component for step in earlier_steps}
     sources = _Rule(
@@ -219,7 +221,8 @@ def _of_step(path: str, step: LockedStep, lock: Lock, earlier_steps: Sequence[Lo
     )
     wheels = _Rule({file.name for file in lock.run.wheels}.__contains__, "the name of a wheel in run.wheels")
     if step.component in before:
-        yield f"{path}.component: expected one step for each component, found another for {step.component}"
+        expected = "one step for each component"
+        yield f"{path}.component: expected {expected}, found a second step for {step.component}"
     yield from _wrong(f"{path}.component", step.component, sources)
     for number, word in enumerate(step.words):
         yield from _wrong(f"{path}.words[{number}]", word, _WORDS.get(step.component, _CONFIGURE))

@@ -39,8 +39,8 @@ def later(runner: Runner, record: JobRecord) -> list[str]:
 def active_successors(runner: Runner, record: JobRecord) -> list[str]:
     """Return the Slurm numbers of the jobs that resume the recorded job.
 
-    For an array, each task resumes as its own Slurm job, and the result contains only waiting or running
-    jobs. For other jobs, the result may also contain ended jobs.
+    For an array, each task resumes as its own Slurm job, and the result omits ended jobs. For other jobs, the
+    result may contain ended jobs.
 
     Raises:
         Missing: if Slurm does not answer.
