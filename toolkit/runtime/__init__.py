@@ -36,8 +36,7 @@ class Runtime(Protocol):
     """For each aspect that containers do not share with the node by default, the runtime's option that makes
     a container share this aspect; empty if there is no such option.
 
-    If an aspect is not a key of this table, containers share it, unless the user gives an option in
-    ``HIDES``.
+    Containers share all other aspects with the node by default. An option in ``HIDES`` stops this.
     """
     SPLITS: bool
     """Whether the runtime creates a new user namespace for each container if it runs without setuid."""
@@ -56,8 +55,8 @@ class Runtime(Protocol):
     IN_LAUNCHER: bool
     """Whether the runtime's options are options of srun.
 
-    If srun itself starts the container, the command ``env`` in the container removes the environment
-    variables that ranks must not see.
+    If they are, srun itself starts the container. Inside the container, the command ``env`` then removes the
+    variables that ranks must not see. With other runtimes, ``env`` runs before the container starts.
     """
     GPUS: tuple[str, ...]
     """Options that mount the node's NVIDIA GPUs and their driver into the container."""
@@ -73,8 +72,7 @@ class Runtime(Protocol):
     MEASURED: bool
     """Whether toolkit's developers recorded launches with this runtime.
 
-    For a runtime without recorded launches, toolkit writes the command line only from the runtime's
-    documentation.
+    If not, the developers know the runtime's options only from its documentation.
     """
 
     def standard(self, image: ImageFacts, facts: ContainerRuntime | None) -> tuple[str, ...]:
@@ -130,7 +128,8 @@ def spell_options(runtime: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a user's runtime options in the form that the runtime's module uses. For example, ``--net host``
     becomes ``--network=host``.
 
-    The function changes only options that have a value and that the runtime's module lists.
+    The function changes only options that have a value and occur in the runtime's ``SHARES``, ``HIDES``,
+    ``GPUS`` or ``AMD_GPUS``.
     """
     known = {
         *runtime.SHARES.values(),

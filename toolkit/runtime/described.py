@@ -59,7 +59,7 @@ class Described:
         return self.name(spec.image)
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG002
-        """Return an empty string, because these runtimes do not need a file that describes the image."""
+        """Return an empty string, because the runtime does not need a file that describes the image."""
         return ""
 
     def workdir(self, folder: str) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
 """Rootless podman: write the command line that starts a container, and read the output of ``toolkit probe``.
 
 podman-run(1) documents the options. toolkit's developers ran podman 5.4.2 and crun 1.21 with the options of
-this module on cgroup v1 (tests/matrix, flavour ``podman``). toolkit does not use ``--cgroups=disabled``,
-because podman refuses ``--pid=host`` with this option. Without ``--pid=host``, each rank has process number 1
-in a separate process namespace. Because the process numbers are equal, Open MPI then confuses the shared
-memory segments of different ranks.
+this module on cgroup v1 (tests/matrix, flavour ``podman``). toolkit needs ``--pid=host``, and therefore does
+not use ``--cgroups=disabled``: podman refuses to use both options together. Without ``--pid=host``, each rank
+has process number 1 in a separate process namespace. Because the process numbers are equal, Open MPI then
+confuses the shared memory segments of different ranks.
 """
 
 import re
@@ -81,7 +81,8 @@ def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[st
     """Return the words of the command line that precede the image: the command, its options and the bind
     mounts.
 
-    ``--entrypoint=`` disables the image's entrypoint, which other runtimes do not run either.
+    With ``--entrypoint=``, podman does not run the image's entrypoint. ``apptainer exec`` and ``ch-run`` do
+    not run the entrypoint either.
     """
     given = tuple(options)
     bound = (f"--volume={_volume(bind)}" for bind in dict.fromkeys(binds))

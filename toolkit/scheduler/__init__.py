@@ -1,5 +1,5 @@
-"""The schedulers that toolkit supports. The module of each scheduler provides the header and the variables of
-a job script.
+"""The schedulers that toolkit supports. The module of each scheduler provides the scheduler's
+options at the head of a job script, and shell variables and commands for use in the script.
 
 To add a scheduler, add a module to this package and a template to ``slurm/``. Then add the module to
 ``SCHEDULERS``, and the scheduler's name to ``Site.scheduler`` in ``model/site.py``.

@@ -108,10 +108,11 @@ def _reasons(advice: Advice) -> list[str]:
         lines.append(
             f"each reduction takes {advice.start:.2g} ms, plus the time to reduce its data at {rate}"
         )
-    now = f"measured: {advice.now:.1f}"
+    now = f"the timeline shows {advice.now:.1f}"
     if advice.groups == 1:
         lines.append(
-            f"one reduction per step is best ({now}), so the suggested threshold is at least the total size"
+            f"one reduction per step is best ({now}), so the suggested threshold is large enough for all "
+            "gradients of a step"
         )
     else:
         first = "the first reductions run during the computation of later gradients"
@@ -119,8 +120,10 @@ def _reasons(advice: Advice) -> list[str]:
     looks = "" if advice.cycle_now is None else f"Horovod's cycle time is {advice.cycle_now:.2g} ms now; "
     if at_once:
         lines.append(f"{looks}a longer cycle than {advice.cycle:g} ms would only delay the reductions")
+    elif advice.ready / advice.groups > _MOST_CYCLE:
+        lines.append(f"{looks}a longer cycle than {advice.cycle:g} ms would delay small gradients")
     else:
-        lines.append(f"{looks}in {advice.cycle:g} ms, the gradients for one reduction become ready")
+        lines.append(f"{looks}the gradients for one reduction become ready within {advice.cycle:g} ms")
     return lines
 
 

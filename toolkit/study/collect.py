@@ -25,8 +25,9 @@ new run to the file, so the file then contains this line again.
 
 
 def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
-    """Return the measured values of a training on ``ranks`` ranks. An epoch of the training may contain
-    several passes over the data. Each time in ``Figures.seconds`` is the time of one pass.
+    """Return the measured values of a training on ``ranks`` ranks. If each rank trains on all data, one epoch
+    contains as many passes over the data as there are ranks. Each time in ``Figures.seconds`` is the time of
+    one pass.
 
     ``content`` is the content of the trainer's metrics file. ``warm_up`` is the number of epochs to ignore at
     the start.
@@ -71,7 +72,7 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
 def _check_size(header: MetricsHeader, ranks: int) -> None:
     """Raise ``CheckFailed`` if the training did not have the number of ranks that the study requested.
 
-    The function does not check strategies in which one rank uses the other ranks as devices.
+    The function does not check the parameter server strategy ``ps``: its coordinator always reports one rank.
     """
     if header.strategy in trainers().strategies.apart or header.world_size == ranks:
         return

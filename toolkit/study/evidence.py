@@ -119,7 +119,8 @@ def _demands(
         low, high = form.nodes
         outside = [str(row.nodes) for row in rows if not low <= row.nodes <= high]
         text = f"all runs on {low} to {high} nodes" + (f"; outside: {', '.join(outside)}" if outside else "")
-        yield FormDemand(text, not outside, "start a separate study without these sizes" if outside else "")
+        fix = f"start a separate study without runs on {', '.join(outside)} nodes" if outside else ""
+        yield FormDemand(text, not outside, fix)
     samples = {point.figures.samples for point in points if point.figures}
     same = len(samples) <= 1
     yield FormDemand(
@@ -137,7 +138,11 @@ def _demands(
             else "",
         )
     if form.script:
-        fix = "" if script else "make the report on the machine that ran `toolkit scale`"
+        fix = (
+            ""
+            if script
+            else "make the report on the machine that ran `toolkit scale`: it has the job scripts"
+        )
         yield FormDemand("a job script", script, fix)
 
 

@@ -21,8 +21,8 @@ from toolkit.study.statistics import Curve, MeasuredPoint, MedianSpread
 
 _DRAWS = 200
 _LEAST_ERROR = 0.01
-"""The minimum relative error that toolkit assumes for a measured time. The times of three runs can be closer
-together by chance.
+"""The minimum relative error that toolkit assumes for a measured time. By chance, the times of
+three runs can differ by less than this error.
 """
 _SINGLE_ERROR = 0.03
 """The relative error that toolkit assumes for a time if the study ran each number of ranks only once."""
@@ -40,9 +40,10 @@ class Fit:
     """The scaling model, fitted to one curve.
 
     ``weights`` are the model's three fitted factors, which :mod:`toolkit.study.model` calls ``P``, ``K``, and
-    (for weak or strong scaling) ``W`` or ``L``. ``draws`` has an entry for each fit that a random
-    repetition keeps: the relative error of a future run, and the fitted factors. ``base_ranks`` is the
-    smallest measured number of ranks.
+    (for weak or strong scaling) ``W`` or ``L``. ``base_ranks`` is the smallest measured number of ranks.
+
+    toolkit repeats the fit with randomly changed times, and ``draws`` has an entry for each fit that toolkit
+    keeps: the typical relative error of a run, and the fitted factors.
     """
 
     scaling: Scaling

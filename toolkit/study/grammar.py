@@ -27,4 +27,4 @@ def faults(study: Study) -> Iterator[str]:
     if study.repeats < 1:
         yield "repeats: expected at least 1"
     if study.repeats * len(study.sizes) * max(1, len(study.values)) > _MOST_RUNS:
-        yield f"repeats: expected at most {_MOST_RUNS} runs in total for all sizes and values"
+        yield f"repeats: expected at most {_MOST_RUNS} runs in total (repeats times sizes times values)"

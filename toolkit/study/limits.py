@@ -85,7 +85,7 @@ def _threads(curve: Curve) -> Iterator[str]:
     base, largest = curve.base, curve.points[-1]
     few, many = largest.figures.threads, base.figures.threads
     if few and many and few != many:
-        had = f"each rank has {many} in the run with {_ranks(base)}, but {few} with {_ranks(largest)}"
+        had = f"{many} in the run with {_ranks(base)}, but {few} in the run with {_ranks(largest)}"
         yield (
             f"The number of cores per rank differs: {had}. Set `--cpus-per-rank` to use the same number "
             "in all runs."

@@ -12,9 +12,10 @@ from toolkit.study.statistics import Curve, MeasuredPoint
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
 _TELLING = 3
-"""If a series has fewer than three runs of a size, the report says that the result may be due to chance. Even
-if the settings have no effect, all three runs with the settings are faster than three runs without the
-settings with a probability of 1/20.
+"""If a series has fewer than three runs of a size, the report says that the result may be due to chance.
+
+If the settings have no effect, the probability is 1/20 that the three runs with the settings are still faster
+than the three other runs.
 """
 
 

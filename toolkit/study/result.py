@@ -84,7 +84,7 @@ def read_record(folder: Path) -> JobRecord | None:
     """Return the job record in a folder, or None if the folder has no record.
 
     Raises:
-        BadInput: if the file is not a job record.
+        BadInput: if ``record.json`` in the folder is not a valid job record.
     """
     path = folder / RECORD
     if not is_there(path):

@@ -129,9 +129,9 @@ def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
 
 
 def _of_rank(moments: Mapping[str, float]) -> list[StartPart]:
-    """Return the phases of rank 0's start, from the mount of the image to the end of the first batch. Combine
-    phases between which rank 0 recorded no time. Return an empty list if the time at which the job script
-    started the ranks is unknown.
+    """Return the phases of rank 0's start, from the mount of the image to the end of the first batch. If
+    rank 0 recorded no time between two phases, combine these phases. Return an empty list if the time at
+    which the job script started the ranks is unknown.
     """
     order: Sequence[str] = ("ranks", *_MARKS)
     known = [place for place, name in enumerate(order) if name in moments]

@@ -58,7 +58,7 @@ def test_ranks_that_had_different_numbers_of_cores_are_told():
     alone = msgspec.structs.replace(alone, figures=msgspec.structs.replace(alone.figures, threads=2))
     words = said([alone, point(2, 4.0)])
     assert any(
-        "each rank has 2 in the run with 1 rank, but 1 with 2 ranks. Set `--cpus-per-rank" in text
+        "rank differs: 2 in the run with 1 rank, but 1 in the run with 2 ranks. Set `--cpus-per-rank" in text
         for text in words
     )
 

@@ -69,6 +69,15 @@ def test_what_is_suggested_holds_the_gradients_of_the_real_one_in_one_reduction(
     assert found.cycle_now == pytest.approx(0.18, abs=0.05)
 
 
+def test_a_cycle_at_its_upper_limit_is_said_to_delay_small_gradients_if_longer():
+    tally = read(TIMELINE)
+    for step_number in range(len(tally.ready)):
+        tally.ready[step_number] = 10_000_000
+    found = advice.advise(tally)
+    assert found.cycle == 25
+    assert "a longer cycle than 25 ms would delay small gradients" in found.reasons[-1]
+
+
 def test_a_timeline_is_read_alike_however_it_ends(tmp_path, small):
     whole = read(small)
     assert whole.events > 10_000
