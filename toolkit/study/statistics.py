@@ -31,8 +31,8 @@ class MeasuredPoint:
     """The measurements of a curve for one size: one number of ranks on one number of nodes.
 
     ``runs`` has the seconds per epoch of each run. ``speedup`` compares this size with the smallest size of
-    the curve. If the smallest size has N ranks, its speed-up is N by definition. If this size takes half the
-    time of the smallest size, its speed-up is 2 N. ``efficiency`` is the speed-up divided by the number of
+    the curve. If the smallest size has N ranks, its speed-up is N by definition. A size that takes half the
+    time of the smallest size has a speed-up of 2 N. ``efficiency`` is the speed-up divided by the number of
     ranks. ``waiting`` is the fraction of an epoch, from 0 to 1, during which a rank waits for training
     samples, or ``None`` if unknown.
     """

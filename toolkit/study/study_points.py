@@ -27,12 +27,13 @@ _PLACES = ("{ranks}", "{nodes}", "{batch}")
 def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None) -> tuple[Size, ...]:
     """Return all requested sizes, sorted by the number of ranks and then by the number of nodes.
 
-    With ``nodes``, the result combines each number of ranks with each number of nodes, but only if all nodes
-    then have equally many ranks. A node gets at most ``ranks_per_node`` ranks. Without ``nodes``, each number
-    of ranks runs on as few nodes as possible, and ``ranks_per_node`` defaults to 1.
+    With ``nodes``, the result pairs each number of ranks with each number of nodes. The result leaves out a
+    pair if the nodes of this pair would have different numbers of ranks. A node gets at most
+    ``ranks_per_node`` ranks. Without ``nodes``, each number of ranks runs on as few nodes as possible, and
+    ``ranks_per_node`` defaults to 1.
 
     Raises:
-        BadInput: if a number of ranks cannot be divided evenly among the nodes as requested.
+        BadInput: if the result would contain no size for one of the numbers of ranks.
     """
     wanted, over = sorted(set(ranks)), sorted(set(nodes))
     if not over:
@@ -42,7 +43,7 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
         if not any(_even(count, on, ranks_per_node) for on in over):
             named, most = " or ".join(map(str, over)), ""
             if ranks_per_node is not None:
-                most = f" with at most --ranks-per-node {ranks_per_node} on each node"
+                most = f" if --ranks-per-node is {ranks_per_node}"
             raise BadInput(f"--ranks {count}: cannot be divided evenly among --nodes {named}{most}")
     return tuple(Size(count, on) for count in wanted for on in over if _even(count, on, ranks_per_node))
 
@@ -185,7 +186,9 @@ def check(study: Study) -> None:
             fix="give the size: `--batch N`",
         )
     if trainer and any(word.split("=")[0] in {"--epochs", "--batch-size"} for word in study.words):
-        raise BadInput("--epochs and --batch-size: not allowed after --; give --epochs and --batch before --")
+        raise BadInput(
+            "--epochs and --batch-size: not allowed after `--`; give `--epochs` and `--batch` before `--`"
+        )
     if trainer and study.scaling == "strong" and study.batch is None:
         raise BadInput("--strong: needs --batch, the total batch size of all ranks")
     if trainer and study.epochs is not None and study.epochs <= study.warm_up:

@@ -67,8 +67,8 @@ class Tally:
     last gradient's negotiation.
     """
     cycles: "array[float]" = field(default_factory=lambda: array("d"))
-    """The lengths of Horovod's first cycles. A cycle is the time between two checks for ready gradients. The
-    array is empty if the timeline does not mark cycles.
+    """The lengths of at most ``_CYCLES`` Horovod cycles, from the start of the timeline. A cycle is the time
+    between two checks for ready gradients. The array is empty if the timeline does not mark cycles.
     """
     fusion: Fusion = field(default_factory=Fusion)
 

@@ -59,8 +59,9 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         if not begun:
             text = _event_list(text, name)
             begun = True
-        # Both `},{` and `},` with a line break before `{` separate two events.
-        # Within an event, only a tensor's name could contain a separator. toolkit assumes none does.
+        # Either `},{` or `},\n{` separates two events.
+        # Within an event, only a tensor's name could contain a separator.
+        # toolkit assumes that no tensor's name contains a separator.
         cut = max(text.rfind(b"},{"), text.rfind(b"},\n{"))
         if cut < 0:
             if len(text) > _LONGEST:

@@ -310,7 +310,7 @@ def test_preflight_tells_each_thing_that_is_wrong_with_node_and_rank(inside):
     host = r"[0-9a-f]{12}"
     told = [line for line in done.lines if line.startswith("preflight:")]
     expected = (
-        rf"the ranks run on 1 node \({host}\), but the job has 2",
+        rf"the ranks run on 1 node \({host}\), but the job has 2 nodes",
         rf"rank 0 on {host}: no GPU can be opened on this node; the job has 2 on each node",
         rf"rank 0 on {host}: /none cannot be used: No such file or directory",
         rf"rank 0 on {host}: /none\.sif cannot be read: No such file or directory",

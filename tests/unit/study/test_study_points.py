@@ -30,7 +30,7 @@ def test_without_nodes_the_ranks_fill_as_few_as_may_be():
     [
         ([3], [2], None, "cannot be divided evenly"),
         ([6], [], 4, "not a multiple of --ranks-per-node"),
-        ([2, 4], [1], 2, "4: cannot be divided evenly among --nodes 1 with at most --ranks-per-node 2"),
+        ([2, 4], [1], 2, "4: cannot be divided evenly among --nodes 1 if --ranks-per-node is 2"),
     ],
 )
 def test_ranks_that_fit_no_nodes_are_refused(ranks, nodes, each, said):
@@ -177,8 +177,8 @@ def test_series_whose_files_would_have_one_name_are_refused(values):
         ({"said": {}}, "the program is missing"),
         ({"said": {}, "words": ("true",)}, "--pattern is missing"),
         ({"said": {}, "pattern": "(x)", "words": ("bench", "{batch}")}, "the command contains {batch}"),
-        ({"words": ("--epochs", "4")}, "give --epochs"),
-        ({"words": ("--batch-size=4",)}, "give --epochs and --batch"),
+        ({"words": ("--epochs", "4")}, "give `--epochs`"),
+        ({"words": ("--batch-size=4",)}, "give `--epochs` and `--batch`"),
         ({"scaling": "strong"}, "--strong"),
         ({"epochs": 1}, "must be more than --warm-up 1"),
         ({"scaling": "strong", "batch": 3}, "divided evenly among 2 ranks"),

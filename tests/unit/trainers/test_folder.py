@@ -47,7 +47,8 @@ def complaint(data, call=check):
 
 
 def test_a_folder_without_images_to_train_on_is_told(tmp_path):
-    assert f"{tmp_path}/train: no such folder; create it with a folder for each class" in complaint(tmp_path)
+    told = f"{tmp_path}/train: no such folder; create it, with a subfolder for each class"
+    assert told in complaint(tmp_path)
     (tmp_path / "train").mkdir()
     assert f"{tmp_path}/train: the folder contains no folders" in complaint(tmp_path)
 

@@ -52,4 +52,4 @@ def test_a_file_that_is_too_long_is_wrong_too(images):
 @every_row("content", [b"", b"\x1f\x8b\x08\x08 packed", b"\0\0\x08\x01\0\0\0\x02ab", b"<html>"])
 def test_what_is_no_idx_file_of_that_many_dimensions_is_told_by_its_start(images, content):
     images.write_bytes(content)
-    assert "not an idx file of bytes in 3 dimensions" in complaint(images)
+    assert "not an idx file with a 3-dimensional array of bytes" in complaint(images)

@@ -61,7 +61,7 @@ def test_what_is_wrong_on_a_node_is_one_sentence_with_its_name_and_rank(second, 
 
 def test_ranks_on_fewer_nodes_than_the_job_has_are_told_with_the_names():
     alone = [replace(one, host="n1", first=one.rank == 0, gpus=(0, 1)) for one in ranks()]
-    assert judge(alone, WANTED).failures == ("the ranks run on 1 node (n1), but the job has 2",)
+    assert judge(alone, WANTED).failures == ("the ranks run on 1 node (n1), but the job has 2 nodes",)
 
 
 def test_clocks_that_differ_a_little_are_told_and_end_nothing():

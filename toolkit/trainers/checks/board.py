@@ -13,7 +13,7 @@ _PAUSE = 0.02
 
 
 class Silence(Exception):
-    """The HTTP store on rank 0 did not answer within the time limit, or closed the connection."""
+    """The HTTP store on rank 0 did not answer, or a rank did not write an expected value in time."""
 
 
 class Board:
@@ -35,7 +35,8 @@ class Board:
         if this node's clock is behind.
 
         The exact difference is unknown, because the ``Date`` headers in the HTTP store's answers have whole
-        seconds. The result is the possible difference that is closest to 0.
+        seconds. The headers set a lower and an upper limit for the difference. The result is the value
+        between these limits that is closest to 0.
         """
         least, most = self._clock
         return min(max(0.0, least), most)

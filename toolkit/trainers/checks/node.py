@@ -27,7 +27,7 @@ class Facts:
 
     ``gpus`` are the numbers N of the GPUs ``/dev/nvidiaN`` that the rank can open. ``output`` is the number
     of free bytes in the output folder, and ``tmp`` is the number of free bytes in TMPDIR. If the rank cannot
-    write to one of these folders, its field contains the reason as text. ``image`` is the result of
+    write to a folder, the field of this folder contains the reason as text. ``image`` is the result of
     :func:`fingerprint`. ``ahead`` is the number of seconds by which the node's clock is ahead of the clock of
     rank 0's node. ``gbit`` is the speed in Gbit/s at which the node received data from the previous node of
     the ring that :mod:`toolkit.trainers.checks.links` describes.

@@ -104,7 +104,8 @@ def _agree(
         told = [json.loads(board.read(f"result-{other}")) for other in range(size)]
         worst = next((said for said, _ in told if said), "")
         verdict = judge([facts_of(one) for _, one in told], requirements, tcp=True)
-        # If ranks reported failed test messages, report only the first one, which is enough to stop the job.
+        # If several ranks have a fault, report only the fault of the lowest of these ranks. One fault is
+        # enough to stop the job.
         verdict = replace(verdict, failures=(worst,)) if worst else verdict
         board.write("verdict", json.dumps(asdict(verdict)))
     said = json.loads(board.read("verdict"))

@@ -58,7 +58,7 @@ def _nodes(hosts: Sequence[str], requirements: Requirements) -> Iterator[str]:
         names = ", ".join(hosts[:5]) + ", …" * (len(hosts) > 5)
         yield (
             f"the ranks run on {len(hosts)} node{'s' * (len(hosts) > 1)} ({names}), but the job has "
-            f"{requirements.nodes}"
+            f"{requirements.nodes} node{'s' * (requirements.nodes > 1)}"
         )
 
 

@@ -43,7 +43,7 @@ def parse(words: Sequence[str] | None) -> Requirements:
     )
     add = parser.add_argument
     add("--tasks", type=count, required=True, metavar="N", help="number of ranks that the launcher started")
-    limit = "time limit in seconds for all messages between ranks together (default: 60)"
+    limit = "total time limit in seconds for all messages between ranks (default: 60)"
     add("--seconds", type=positive, metavar="S", help=limit)
     add("--nodes", type=count, metavar="N", help="number of nodes of the job")
     add("--gpus-per-node", type=count, metavar="N", help="GPUs that the job has on each node")

@@ -8,7 +8,9 @@ from toolkit.trainers.data.sources import Data
 from toolkit.trainers.trouble import Trouble
 
 _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "FailedPreconditionError"}
-"""The names of the TensorFlow errors that a damaged file can cause. A lost rank causes other errors."""
+"""The names of the TensorFlow errors that a damaged file can cause. A lost rank causes none of these
+errors.
+"""
 
 
 @contextlib.contextmanager

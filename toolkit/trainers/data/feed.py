@@ -34,7 +34,8 @@ class Feed(Protocol):
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         """Return the inputs and classes for one training step. ``portion`` is the input of several steps, and
-        ``step`` is the index of one of these steps. Call this method for the steps in order.
+        ``step`` is the index of one of these steps. Call this method for step 0 first, then for step 1, and
+        so on.
         """
 
     def waited(self) -> float | None:
@@ -55,8 +56,7 @@ class Portions(Protocol):
 class InMemory:
     """Samples in the memory of the host, from which the CPU gathers each batch.
 
-    The GPU does not gather the batches, because TensorFlow would then copy all samples back to the CPU for
-    each batch.
+    If the GPU gathered the batches, TensorFlow would copy all samples back to the CPU for each batch.
     """
 
     def __init__(self, samples: Samples) -> None:

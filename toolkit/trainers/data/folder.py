@@ -39,8 +39,8 @@ class Images:
         return self._count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class. ``number`` counts the samples of all epochs (see
-        ``Source.item``).
+        """Return one image and its class. With N samples, ``number`` N + 2 is sample 2 in the second
+        epoch.
         """
         import tensorflow as tf
 
@@ -72,8 +72,8 @@ def check(folder: Path) -> None:
     strange = [name for name in _classes(tested) if name not in known]
     if strange:
         raise Trouble(
-            f"{tested / strange[0]}: {folder / TRAIN} has no class of this name; add the class to "
-            f"{TRAIN}, or remove this folder"
+            f"{tested / strange[0]}: {folder / TRAIN} has no class of this name; add the folder "
+            f"{strange[0]} to {TRAIN}, or remove the folder {strange[0]} from {tested.name}"
         )
 
 
@@ -128,7 +128,7 @@ def _classes(folder: Path) -> list[str]:
     try:
         names = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
     except FileNotFoundError:
-        raise Trouble(f"{folder}: no such folder; create it with a folder for each class") from None
+        raise Trouble(f"{folder}: no such folder; create it, with a subfolder for each class") from None
     except OSError as error:
         raise Trouble(f"{folder}: cannot be read: {error.strerror}") from None
     if not names:

@@ -37,7 +37,8 @@ def shape(path: Path, dimensions: int) -> tuple[int, ...]:
     if start[:4] != bytes((0, 0, _UNSIGNED_BYTES, dimensions))[: len(start)] or not start:
         found = start[:4].hex() or "nothing"
         raise Trouble(
-            f"{path}: not an idx file of bytes in {dimensions} dimensions: its first bytes are {found}; {FIX}"
+            f"{path}: not an idx file with a {dimensions}-dimensional array of bytes: "
+            f"its first bytes are {found}; {FIX}"
         )
     sizes = tuple(int.from_bytes(start[i : i + 4], "big") for i in range(4, header, 4))
     if size != header + math.prod(sizes) or len(start) < header:

@@ -69,8 +69,8 @@ class Records:
         return os.pread(self._files[shard], length, offset)
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class. ``number`` counts the samples of all epochs (see
-        ``Source.item``).
+        """Return one image and its class. With N samples, ``number`` N + 2 is sample 2 in the second
+        epoch.
         """
         import tensorflow as tf
 
@@ -183,7 +183,7 @@ def load(
 def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
     """Return the shards of the training images or of the test images, in the order of their numbers.
     ``parts`` lists the names with which these shards may begin, such as ``validation`` and ``val``. If shards
-    with several of these names exist, return the shards with the first name.
+    with several of these names exist, return only the shards whose name comes first in ``parts``.
 
     Raises:
         Trouble: if there are no shards, or a shard is missing.

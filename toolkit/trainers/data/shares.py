@@ -59,8 +59,8 @@ def share(
     passes: int | None = None,
     used_samples: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the numbers of the samples on which rank ``rank`` of ``size`` ranks trains in an epoch, in
-    tables with one row per step.
+    """Return tables with the sample numbers of one epoch for one rank. Each row has the sample numbers of one
+    training step. ``rank`` is the number of this rank, and ``size`` is the number of all ranks.
 
     If the epoch's last step has fewer or more samples than the other steps, a second table contains only the
     last step. In an epoch, the ranks together make ``passes`` passes over the data (default: as many passes

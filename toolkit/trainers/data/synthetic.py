@@ -47,8 +47,8 @@ class Synthetic:
         return self.count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one sample: random bytes of shape ``shape``, and a random class. ``number`` counts the
-        samples of all epochs (see ``Source.item``).
+        """Return one sample: random bytes of shape ``shape``, and a random class. With N samples,
+        ``number`` N + 2 is sample 2 in the second epoch.
         """
         import tensorflow as tf
 

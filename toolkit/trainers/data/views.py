@@ -67,8 +67,8 @@ def random_view(
 
 
 def fault(content: bytes, name: str) -> str:
-    """Return an empty string if TensorFlow can decode the JPEG or PNG ``content``. If TensorFlow cannot,
-    return an error message that starts with ``name``.
+    """Return an empty string if TensorFlow can decode the JPEG or PNG ``content``. Otherwise, return
+    an error message that starts with ``name``.
     """
     import tensorflow as tf
 
