@@ -97,7 +97,7 @@ def test_it_can_be_told():
             MPIRUN | {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
             "variable TOOLKIT_ROOT to the host name of rank 0's node",
         ),
-        ({"PMIX_RANK": "2"}, "rank 2, but number of ranks 1; start all ranks with one srun or mpirun"),
+        ({"PMIX_RANK": "2"}, "rank 2 (counted from 0), but number of ranks 1; start all ranks with one srun"),
         (SRUN | {"SLURM_STEP_NODELIST": "[["}, "is not a list of nodes"),
     ],
 )

@@ -87,7 +87,7 @@ def test_timing_is_told_every_so_many_steps_by_one_rank(capsys):
     run(4, 4, [1, 1, 1, 1], freq=2)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(",")[0] for line in lines] == ["team 0: step 2", "team 0: step 4"]
-    assert all("waited for gradients" in line and line.endswith("MB sent") for line in lines)
+    assert all("of waiting for gradients" in line and line.endswith("MB sent a step") for line in lines)
 
 
 def test_an_error_on_the_way_is_raised_where_it_is_waited_for():

@@ -12,7 +12,7 @@
     …
     mc.finalize()
 
-Only the names of the functions come from Cray's plugin. The code is independent of the plugin (see
+The functions have the same names as the functions of Cray's plugin, but use no code of the plugin (see
 docs/aggregate.md). All ranks must make the same calls in the same order. Threads send gradients in groups of
 about 4 MB (buckets) during the backward pass.
 """
@@ -48,10 +48,10 @@ def init_mpi() -> None:
     """Start MPI, unless another part of this process has started MPI before.
 
     Raises:
-        Trouble: if mpi4py is missing, or the MPI library does not support MPI_THREAD_MULTIPLE.
+        Trouble: if mpi4py is missing, or MPI runs without MPI_THREAD_MULTIPLE.
     """
-    # Let a thread that waits for messages yield its core. By default, Open MPI's threads occupy their cores
-    # while they wait, which slows the training.
+    # Let a thread that waits for messages yield its core. By default, a waiting thread of Open MPI checks for
+    # messages without a pause, which leaves less CPU time for the training.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     try:
         from mpi4py import MPI
@@ -61,7 +61,9 @@ def init_mpi() -> None:
         MPI.Init_thread(MPI.THREAD_MULTIPLE)
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         raise Trouble(
-            "the MPI library must support MPI_THREAD_MULTIPLE, but does not; use another MPI", code=1
+            "MPI runs without MPI_THREAD_MULTIPLE; call init_mpi before other code starts MPI, or use an MPI "
+            "library that supports MPI_THREAD_MULTIPLE",
+            code=1,
         )
     _state.comm = _state.comm or MPI.COMM_WORLD.Dup()
 
@@ -92,10 +94,10 @@ def config_team(
     gradients of the same step.
 
     The first ``ksteps`` of the team's ``max_steps`` steps are synchronous. Each later step uses the gradients
-    of the previous step, which threads send while TensorFlow computes the next gradients. If ``ksteps`` is
-    negative, the last ``-ksteps`` steps are synchronous instead. ``transition`` must be 0. If ``verbosity``
-    is 1 or more, rank 0 prints timing every ``perf_freq`` steps. If ``verbosity`` is 2 or more, rank 0 also
-    prints the schedule.
+    of the previous step. Threads send these gradients while TensorFlow computes the next gradients. If
+    ``ksteps`` is negative, the last ``-ksteps`` steps are synchronous instead. ``transition`` must be 0. If
+    ``verbosity`` is 1 or more, rank 0 prints timing every ``perf_freq`` steps. If ``verbosity`` is 2 or more,
+    rank 0 also prints the schedule.
 
     Raises:
         Trouble: if the team does not exist, or ``transition`` or ``ksteps`` has an invalid value.
@@ -212,7 +214,9 @@ def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -
 
 
 def finalize() -> None:
-    """Stop all teams after their messages have arrived. MPI itself runs until the process exits."""
+    """Wait until all teams have averaged their gradients, and stop the teams. All ranks must call this
+    function. MPI itself runs until the process exits.
+    """
     for team in _state.teams:
         team.end()
     _state.teams = ()

@@ -13,11 +13,11 @@ from toolkit.trainers.trouble import Trouble
 
 
 def prepare_devices(world: World) -> int:
-    """Make TensorFlow use this rank's number of CPU cores, and this rank's GPUs if the node has GPUs. Return
-    the number of CPU cores.
+    """Let TensorFlow use this rank's GPUs, if any, and a thread for each CPU core that this rank may use.
+    Return the number of these CPU cores.
 
-    TensorFlow accepts settings for devices and threads only before its first computation. Call this function
-    before Horovod's first message, because TensorFlow treats this message as a computation.
+    TensorFlow accepts settings for devices and threads only before its first computation. Horovod's messages
+    are TensorFlow computations, so call this function before Horovod sends its first message.
     """
     try:
         import tensorflow as tf
@@ -102,9 +102,9 @@ def gpus_are_own(
     ``visible_count`` is the number of GPUs that this rank sees. ``openable_count`` is the number of the
     node's GPUs that the rank can open, or 0 if unknown. If the function returns False, the caller divides the
     visible GPUs among the ranks of a node, so that two ranks never use the same GPU. In a doubtful case, the
-    function returns False. The function returns True in two cases. In the first case, a division would leave
-    too few GPUs for a rank. In the second case, the rank wants all GPUs that it sees, and Slurm or the kernel
-    gives these GPUs to no other rank.
+    function returns False. The function returns True in two cases. In the first case, the visible
+    GPUs are too few for all ranks on the node, so each rank probably sees only its own GPUs. In the second
+    case, this rank wants all GPUs that it sees, and Slurm or the kernel lets it see only its own GPUs.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if visible_count * world.local_size > (node or each * world.local_size):
@@ -114,7 +114,7 @@ def gpus_are_own(
     if visible_count < world.local_size * max(1, world.requested_devices):
         return True
     # If this rank wants all GPUs that it sees, no other rank sees these GPUs in two cases: Slurm allocated
-    # the same number of GPUs to each task, or the kernel blocks the node's other GPUs.
+    # as many GPUs to each task as this rank sees, or the kernel blocks the node's other GPUs.
     # CUDA_VISIBLE_DEVICES alone proves nothing, because all ranks may have the same value.
     return world.requested_devices == 0 and (visible_count == each or visible_count == openable_count < node)
 

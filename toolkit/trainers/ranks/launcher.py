@@ -26,9 +26,9 @@ def cores(environment: Mapping[str, str], local_size: int, *, allowed_cores: int
     ``allowed_cores``) or, if Slurm did not set this number, the rank's share of the allowed cores.
 
     ``allowed_cores`` is the number of cores on which the kernel lets this rank run. ``node_cores`` is the
-    number of cores of the node, and ``local_size`` is the number of ranks on the node. Several ranks may
-    share their allowed cores. The function assumes that equally many ranks share each core that the job has
-    on the node.
+    number of cores of the node, and ``local_size`` is the number of ranks on the node. If the
+    kernel lets several ranks run on the same cores, the function divides these cores among the ranks. It
+    assumes that the ranks are spread evenly over the cores that the job has on the node.
     """
     given = first_number(environment, ("SLURM_CPUS_PER_TASK",), 0)
     if given:

@@ -1,4 +1,4 @@
-"""Find rank 0 of a job and the number of ranks from the launcher's variables, without MPI and PMI."""
+"""Find rank 0 of a job and the number of ranks from the launcher's variables, without calls to MPI or PMI."""
 
 import os
 import re
@@ -58,8 +58,8 @@ def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
     rank, size = started_rank(environment), started_size(environment)
     if rank >= size:
         raise Trouble(
-            f"the launcher's variables contradict each other: rank {rank}, but number of ranks {size}; start "
-            "all ranks with one srun or mpirun command"
+            f"the launcher's variables contradict each other: rank {rank} (counted from 0), but number of "
+            f"ranks {size}; start all ranks with one srun or mpirun command"
         )
     host = environment.get("SLURMD_NODENAME") or socket.gethostname()
     hosts, run = _hosts(environment, strategy, size), _run(environment)

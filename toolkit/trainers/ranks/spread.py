@@ -30,7 +30,7 @@ class RankSpread:
 
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:
-        """Add the options that apply only to some strategies to a command-line parser."""
+        """Add to a command-line parser the options that apply only to some strategies."""
         add = parser.add_argument_group("distribution").add_argument
         text = (
             "mirrored, hybrid: number of GPUs per rank or, without GPUs, number of logical CPU devices per "

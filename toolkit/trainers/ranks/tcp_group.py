@@ -1,4 +1,4 @@
-"""Connect ranks over TCP without MPI, to exchange small messages and to detect a lost rank immediately.
+"""Connect ranks over TCP without MPI, to exchange small messages and to detect a lost rank.
 
 Rank 0 listens on a port, and each other rank keeps a connection to rank 0 during the job. Rank 0 forwards
 messages to all ranks. Before a rank leaves the group, it sends a closing message. If a connection closes
@@ -70,7 +70,7 @@ class TcpGroup:
         """
         if place.rank == 0:
             self._links = _receive(place, seconds, self._lost)
-            # Ranks on rank 0's node connect to 127.0.0.1, which ranks on other nodes cannot reach.
+            # Ranks on rank 0's node may connect to 127.0.0.1, which ranks on other nodes cannot reach.
             # So take the address of rank 0's node from the connection of a rank on another node.
             reached = next(
                 (one.reached for one in self._links.values() if one.host != place.host), "127.0.0.1"
@@ -312,8 +312,8 @@ def _introduce_rank(connection: socket.socket, place: RankPlace) -> bool:
 
 
 def _parts(place: RankPlace, role: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
-    """Return the arguments of :func:`proof`: the job's secret, the sender's role, and the random values of
-    both ends of a connection.
+    """Return the arguments of :func:`proof`: the job's secret, the sender's role, rank 0's random ``nonce``,
+    and the other rank's first message ``hello``, which also contains a random value.
     """
     return place.secret, role, nonce.encode(), hello
 

@@ -154,8 +154,8 @@ class Team:
             print(
                 f"team {self.number}: step {self._steps}, "
                 f"{1e3 * (now - self._begun) / self._freq:.2f} ms a step, "
-                f"{1e3 * self._seconds / self._freq:.2f} ms of it waited for gradients, "
-                f"{self._bytes / self._freq / 1e6:.2f} MB sent",
+                f"including {1e3 * self._seconds / self._freq:.2f} ms of waiting for gradients, "
+                f"{self._bytes / self._freq / 1e6:.2f} MB sent a step",
                 flush=True,
             )
             self._begun, self._seconds, self._bytes = now, 0.0, 0

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WAIT_TO_BE_ENDED = 20.0
-"""The number of seconds that a rank leaves to a failed rank to report its fault and stop the job. After this
-time, the waiting rank exits.
+"""The number of seconds that a rank waits after another rank failed, so that the failed rank can report its
+fault and stop the job. After this time, the waiting rank exits.
 """
 
 

@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     import torch
 
 _LEAST = 10_000
-"""Ranks send a layer in separate messages if the layer has at least this number of parameters. Smaller layers
-share messages.
+"""A layer with at least this number of parameters shares no messages with other layers. Smaller layers share
+messages.
 """
 
 
 class ShardedTorch(DistributedTorch):
     """Ranks that each store a part of the parameters, the gradients and the optimizer's state.
 
-    A rank has all parameters of a layer only while the layer computes. Source: PyTorch's documentation,
+    A rank has all parameters of a layer only while the layer computes, or between several passes of one
+    training step (see :meth:`exchanging`). Source: PyTorch's documentation,
     ``torch.distributed.fsdp.fully_shard``.
     """
 
@@ -81,7 +82,7 @@ class ShardedTorch(DistributedTorch):
 
 
 def large_layers(model: "torch.nn.Module") -> "Iterator[torch.nn.Module]":
-    """Yield the layers of a model that are large enough for separate messages. The yielded layers include
+    """Yield the layers of a model that share no messages with other layers. The yielded layers include
     layers inside containers such as ``Sequential``.
     """
     from torch import nn

@@ -195,7 +195,8 @@ def _numbers(*values: int) -> "numpy.ndarray":
 
 def _row(text: bytes, size: int) -> "numpy.ndarray":
     """Return the bytes ``text`` as an array with at least ``size`` elements. The array's length is a power of
-    two. If ``text`` is shorter than the array, zeros follow; if ``text`` is longer, the rest is missing.
+    two. Zeros follow a ``text`` that is shorter than the array. If ``text`` is longer than the array, the
+    array contains only the first bytes of ``text``.
     """
     import numpy as np
 

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIECES = 8
-"""The number of parts into which the coordinator divides the steps of one call of the training function. A
-fast worker can compute more parts than a slow worker.
+"""In asynchronous training, the coordinator divides the steps of a call of the training function into at most
+this number of parts. Each part has as many tasks as there are workers. A worker that has finished a task
+takes the next task, so a fast worker can compute more tasks than a slow worker.
 """
 
 
@@ -86,7 +87,8 @@ class ParameterServers(TcpWorld):
         # Ignore signals that request a stop. The coordinator gets the same signals, and stops this rank.
         for number in (signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
-        # With fewer threads, workers that wait for each other could block all threads of this server.
+        # Use more threads than the job has ranks, so that workers that wait for each other cannot block all
+        # threads of this server.
         config = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=tf.config.threading.get_intra_op_parallelism_threads(),
             inter_op_parallelism_threads=self.size + 1,

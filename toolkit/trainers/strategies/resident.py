@@ -57,8 +57,8 @@ class Resident:
 
 
 class Numbers:
-    """A table of sample numbers with one row per training step. In each step, each worker trains on some
-    columns of the row.
+    """A table of sample numbers with one row per training step. In each step, each worker trains on
+    the samples in one part of the step's row.
     """
 
     def __init__(self, tensors: tuple[Any, ...], table: "numpy.ndarray") -> None:
