@@ -94,7 +94,7 @@ printf '%s' '"""Start Horovod ranks without MPI: ``python -m toolkit.trainers.gl
 store like ``horovod/runner/http/http_server.py``), in which Horovod ranks look up each other'"'"'s addresses. The
 other tasks look for the HTTP store on the job step'"'"'s first node, at ports that all tasks compute from the IDs
 of the job and the job step. The HTTP store'"'"'s answers name its job step, so a task never joins the HTTP store
-of another job. When all tasks have joined, each task receives its Horovod variables and executes its command.
+of another job. When all tasks have joined, each task gets Horovod'"'"'s environment variables and runs COMMAND.
 
 A task'"'"'s request to join contains an HMAC (keyed hash), which proves that the task knows the job'"'"'s secret.
 Horovod'"'"'s own client cannot send an HMAC, so the URL path of each of its requests begins with a secret part.
@@ -404,10 +404,10 @@ def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]
 
 
 def read_task(environment: Mapping[str, str]) -> Task:
-    """Read this task from Slurm'"'"'s variables. Raise ``RendezvousFault`` if a variable is missing or wrong."""
+    """Return this process'"'"'s ``Task``. Raise ``RendezvousFault`` if a Slurm variable is missing or wrong."""
     rank, size = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
     if rank >= size:
-        raise RendezvousFault(f"SLURM_PROCID is {rank}, but the job step has {size} tasks")
+        raise RendezvousFault(f"SLURM_PROCID is {rank}, but {size} tasks have the ranks 0 to {size - 1}")
     job, step = _number(environment, "SLURM_JOB_ID"), _number(environment, "SLURM_STEP_ID")
     cluster, again = (environment.get(f"SLURM_{name}", "") for name in ("CLUSTER_NAME", "RESTART_COUNT"))
     first = first_node(environment.get("SLURM_STEP_NODELIST", ""))
@@ -421,7 +421,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
 
 
 def path_of(secret: bytes, step: str) -> str:
-    """Return the secret part with which the URL path of each Horovod key in job step ``step`` begins."""
+    """Return the secret first part of the URL paths that Horovod requests in job step ``step``."""
     return proof(secret, b"path", step.encode())
 
 
@@ -453,7 +453,7 @@ class Store(ThreadingHTTPServer):
             raise SystemExit
 
     def greet(self, task: Task, address: str) -> dict[str, object]:
-        """Return the answer to a task that connected to ``address``: missing ranks or its variables."""
+        """Return the answer to ``task``: the missing ranks or, if none is missing, ``HOROVOD_*`` values."""
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -475,8 +475,8 @@ class Store(ThreadingHTTPServer):
             return {**said, "place": self.places[task.rank], "reached": self.reached}
 
     def leave(self, scope: str, key: str) -> None:
-        """Delete all keys of a scope (group of keys), but only after the last rank has left the scope. In
-        Horovod before 0.23, a rank may leave a scope while other ranks still read keys of the scope.
+        """Delete a scope (group of keys) when the last rank leaves it. ``key`` names the rank that leaves.
+        In Horovod before 0.23, a rank may leave a scope while other ranks still read keys of the scope.
         """
         with self.lock:
             gone = self.left.setdefault(scope, set())
@@ -637,7 +637,7 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
         return ["127.0.0.1", *([bound] if bound else [])], "the process of rank 0 has exited"
     known, found = addresses_of(task.first), [caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []
     if not known:
-        return found, f"the name {task.first} has no IPv4 address on this node"
+        return found, f"this node finds no IPv4 address for the name {task.first}"
     found = list(dict.fromkeys([*known, *found]))
     return found, f"no rank of this step answers at {'"'"', '"'"'.join(found)}; a firewall may block the port"
 

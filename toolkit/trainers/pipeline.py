@@ -70,8 +70,8 @@ class Pipeline:
 def train(
     devices: Sequence[str], samples: Samples, *, pieces: int, batch: int, steps: int, rate: float
 ) -> tuple[list[float], float]:
-    """Train a dense network in two stages, one on each device. Return the loss of each step, and the total
-    time in seconds of all steps except the first step.
+    """Train a dense network that has two stages, one on each device. Return the loss of each step, and the
+    total time in seconds of all steps except the first step.
 
     ``pieces`` is the number of micro-batches in a batch, and ``rate`` is the learning rate.
     """
@@ -158,7 +158,8 @@ def main(words: list[str] | None = None) -> int:
         print(
             f"{len(set(where))} device{'s' * (len(set(where)) > 1)}, "
             f"{pieces} micro-batch{'es' * (pieces > 1)}: "
-            f"loss {losses[0]:.6f} to {losses[-1]:.6f}, {speed:,.0f} images/s",
+            f"loss {losses[0]:.6f} in the first step, {losses[-1]:.6f} in the last step, "
+            f"{speed:,.0f} images/s",
             flush=True,
         )
     if options.compare:

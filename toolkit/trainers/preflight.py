@@ -32,8 +32,8 @@ reports the fault before the launcher stops all ranks.
 """
 
 _LINES = 5
-"""The largest number of faults, and of warnings, that the preflight prints. A job on thousands of nodes can
-have thousands of faults.
+"""The preflight prints at most this number of faults, and at most this number of warnings. A job on thousands
+of nodes can have thousands of faults.
 """
 
 _NUMBERS = 1 << 16
@@ -117,7 +117,7 @@ def check_messages(world: "Comm") -> str:
     world.Allreduce(sent, received)
     wanted = size * (size + 1) / 2
     wrong = sum(number != wanted for number in received)
-    # Sum the wrong values over all ranks, so that all ranks return the same result.
+    # Add up all ranks' numbers of wrong values, so that all ranks return the same result.
     # If only some ranks returned a fault, the other ranks would hang in check_nodes().
     if world.allreduce(wrong):
         return f"MPI's messages are lost or damaged: the sum over {size} ranks is wrong"

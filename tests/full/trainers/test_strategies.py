@@ -114,7 +114,8 @@ def pipelines(inside, few):
     done = inside("python", "-c", PIPELINES, binds={few: "/data:ro"})
     assert done.ok, done.lines
     form = re.compile(
-        r"(\w+): (\d) devices?, (\d) micro-batch(?:es)?: loss ([0-9.]+) to ([0-9.]+), [0-9,]+ images/s"
+        r"(\w+): (\d) devices?, (\d) micro-batch(?:es)?: loss ([0-9.]+) in the first step, "
+        r"([0-9.]+) in the last step, [0-9,]+ images/s"
     )
     found = [form.fullmatch(line).groups() for line in done.lines if " micro-batch" in line]
     told = {f"{name}-{devices}": (int(pieces), float(a), float(b)) for name, devices, pieces, a, b in found}

@@ -135,7 +135,7 @@ def test_a_node_without_a_proper_name_is_told(name):
 
 
 def test_a_rank_beyond_the_size_is_told():
-    with pytest.raises(RendezvousFault, match="SLURM_PROCID is 2, but the job step has 2 tasks"):
+    with pytest.raises(RendezvousFault, match="SLURM_PROCID is 2, but 2 tasks have the ranks 0 to 1"):
         gloo.read_task(environment(rank=2))
 
 
@@ -432,7 +432,7 @@ def test_that_the_store_is_not_found_is_told(monkeypatch):
 def test_a_name_that_is_not_known_is_told(monkeypatch):
     monkeypatch.setattr(gloo, "_TIME_TO_SPEAK", 0.0)
     lost = task(1, host="other", first="no-such-node.invalid")
-    with pytest.raises(RendezvousFault, match=r"the name no-such-node.invalid has no IPv4 address on"):
+    with pytest.raises(RendezvousFault, match=r"no IPv4 address for the name no-such-node.invalid"):
         gloo.join(lost, [1], "", 0, SECRET)
 
 

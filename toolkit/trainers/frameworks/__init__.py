@@ -27,11 +27,12 @@ class TrainingLoop(Protocol):
     """
 
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
-        """Make the training steps that remain in epoch ``number``, counted from 0. Return the results of the
-        whole epoch, including the steps before a resume.
+        """Make the training steps that remain in epoch ``number`` (0 is the first epoch). Return the results
+        of the whole epoch, including the steps before a resume.
 
-        The epoch makes ``passes`` passes over the data. ``part`` is the progress of the epoch before this
-        call. ``pause`` is a function that the loop calls every few seconds.
+        In an epoch, the ranks together make ``passes`` passes over the data. ``part`` is the progress of the
+        epoch before this call. Every few seconds, the loop calls ``pause``, which returns the number of
+        steps to make before the next call. ``pause`` may raise an exception to stop the training.
         """
 
     def evaluate(self, data: "Data") -> "Score":
@@ -39,7 +40,7 @@ class TrainingLoop(Protocol):
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate of the last step."""
+        """The learning rate of the latest training step."""
 
     @property
     def parameters(self) -> int:

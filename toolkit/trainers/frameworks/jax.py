@@ -46,7 +46,7 @@ def seed(number: int) -> None:
 
 
 def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "JaxLoop":
-    """Return a training loop with a new model and optimizer. All ranks start with rank 0's variables.
+    """Return a training loop with a new model and optimizer. All ranks start with rank 0's weights.
 
     Raises:
         Trouble: if the samples are not in memory.

@@ -53,7 +53,8 @@ def _draw_masks(count: "tf.Tensor", bits: int, threshold: int) -> "tf.Tensor":
     numbers of at least ``threshold``.
 
     The function draws 64-bit words and splits each word into bytes, or into 16-bit units if ``bits`` is 16.
-    The mask begins with the numbers in the lowest bits of all units. The numbers in the next bits follow.
+    The first booleans of the mask come from the lowest ``bits`` bits of all units, the next booleans from the
+    next ``bits`` bits of all units.
     """
     import tensorflow as tf
 

@@ -55,22 +55,22 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=positive,
         default=learning.learning_rate,
         metavar="RATE",
-        help="learning rate for an update with --reference-batch samples; see --scaling for larger updates",
+        help="learning rate for updates with --reference-batch samples; --scaling adapts it to more samples",
     )
     rates(
         "--reference-batch",
         type=count,
         default=learning.reference_batch,
         metavar="N",
-        help="samples of all ranks in an update for which RATE is right; 0 means the value of --batch-size",
+        help="samples of all ranks in an update with --learning-rate; 0 means the value of --batch-size",
     )
     rates(
         "--scaling",
         choices=get_args(Scaling),
         default=learning.scaling,
         help=(
-            "how the trainer scales RATE; linear: multiply RATE by the samples in an update divided by "
-            "--reference-batch; sqrt: multiply RATE by the square root of this quotient; none: keep RATE"
+            "scale --learning-rate by Q, the samples in an update divided by --reference-batch; "
+            "linear: multiply by Q; sqrt: multiply by the square root of Q; none: do not scale"
         ),
     )
     rates(
@@ -113,9 +113,9 @@ def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
         default=learning.decay_factor,
         metavar="F",
         help=(
-            "factor that multiplies the rate after each epoch of --decay-at (step) or in each epoch "
-            "(exponential); "
-            f"0 means {FACTORS['step']} for step, {FACTORS['exponential']} for exponential"
+            "factor of --decay step or exponential; step: multiply the rate by F at each epoch in the list "
+            "--decay-at; exponential: multiply the rate by F in each epoch after the warm-up; "
+            f"default 0: F is {FACTORS['step']} for step, {FACTORS['exponential']} for exponential"
         ),
     )
     rates(

@@ -13,7 +13,7 @@ Scaling = Literal["linear", "sqrt", "none"]
 Decay = Literal["constant", "step", "exponential", "cosine", "polynomial"]
 
 FACTORS = {"step": 0.1, "exponential": 0.9}
-"""The default factors of the two kinds of learning rate decay that have a factor."""
+"""The factors by which step decay and exponential decay multiply the learning rate by default."""
 
 
 def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
@@ -54,8 +54,8 @@ class Rates:
     def constant(self) -> bool:
         """Whether the rate stays constant during the training, for any number of ranks.
 
-        With a warm-up, the result is ``False``, because the rate after the warm-up depends on the number of
-        ranks.
+        With a warm-up, the result is ``False``, even if ``start`` equals ``peak``. With more ranks, scaling
+        may raise ``peak`` above ``start``.
         """
         return self.decay == "constant" and not self.warmup
 

@@ -126,9 +126,12 @@ def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
     if framework == "tensorflow":
         return ""
     if not options.batch_size:
-        return f"--batch-size auto and --strategy {strategy}: only with TensorFlow; use --batch-size N"
+        return (
+            f"--batch-size auto and --strategy {strategy}: only TensorFlow trainers choose a batch size; "
+            "use --batch-size N"
+        )
     if options.tensorboard:
-        why = "only with TensorFlow; leave out --tensorboard and read metrics.jsonl"
+        why = "only TensorFlow trainers write TensorBoard files; leave out --tensorboard, read metrics.jsonl"
         return f"--tensorboard and --strategy {strategy}: {why}"
     return ""
 

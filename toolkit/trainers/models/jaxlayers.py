@@ -33,8 +33,8 @@ class JaxModel:
 
 
 def plain(init: "Callable[[jax.Array], Any]", apply: Callable[[Any, Array], Array]) -> JaxModel:
-    """Return a layer without state or randomness, made from the functions ``init(key)`` and
-    ``apply(parameters, inputs)``.
+    """Return a layer made from the functions ``init(key)`` and ``apply(parameters, inputs)``. The layer has
+    no state, and ``apply`` draws no random numbers.
     """
     return JaxModel(
         lambda key: (init(key), ()),
