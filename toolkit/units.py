@@ -21,5 +21,5 @@ def format_memory(size: int) -> str:
 
 
 def _decimals(value: float) -> int:
-    """Return the number of decimal places with which a number below 1,000 has three digits."""
+    """Return the number of decimal places that shows ``value`` with three digits: 2 for 1.63, 0 for 312."""
     return 2 if value < 9.995 else 1 if value < 99.95 else 0

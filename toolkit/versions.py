@@ -1,4 +1,4 @@
-"""Compare version numbers in the forms in which packages, libraries and programs write them.
+"""Parse and compare the version numbers of packages, libraries and programs.
 
 Images contain versions such as ``4.2.2-1+deb12u1``, ``7.0.0~rc1-2+b1``, ``5.0.8a1``, ``v4.1.4`` and
 ``2021.19.0``. toolkit compares only the upstream version, and ignores a packager's revision and epoch.

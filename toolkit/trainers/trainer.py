@@ -106,8 +106,8 @@ class Trainer:
 
 @dataclass(frozen=True)
 class Options:
-    """The user's options. ``epochs`` is the number of passes over the data that all ranks together make, and
-    ``batch_size`` is the number of samples in a batch of one device.
+    """The user's options. ``epochs`` is the value of ``--epochs``: the total number of passes over the data
+    that all ranks together make. ``batch_size`` is the number of samples in a batch of one device.
 
     If ``batch_size`` is 0, the trainer tries batch sizes up to ``batch_limit`` and chooses a fast batch size.
     If ``fresh`` is true, the trainer ignores the checkpoints of earlier jobs. The trainer keeps the newest

@@ -213,12 +213,12 @@ def test_a_larger_loss_keeps_gradients_that_float16_would_lose(alone):
 def test_the_batch_is_found_by_trial_and_ends_where_the_memory_does(alone):
     found, lines = alone
     told = [line for line in lines if line.startswith("batch sizes tried")]
-    sizes = [[int(size) for size in re.findall(r"[ ](\d+): ", line)] for line in told]
+    sizes = [[int(size) for size in re.findall(r"[ ](\d+) \(", line)] for line in told]
     assert sizes == [[16, 32, 64, 100], [16]]
     assert found["batch"] in sizes[0]
     assert found["batch without memory"] == 16
     assert "the limit is 100" in told[0]
-    assert "a batch of 32 would need 2 GiB more, but 0 bytes are available" in told[1]
+    assert "a batch of 32 would need 2 GiB more than a batch of 16, but 0 bytes are available" in told[1]
 
 
 def test_the_rate_of_two_ranks_is_scaled_and_warmed_up(together):

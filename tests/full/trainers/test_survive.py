@@ -148,7 +148,7 @@ def test_another_number_of_ranks_trains_on_what_is_left(run, out):
     stop(run, out, TWO)
     done = run(out, *ONE)
     assert done.ok, done.lines
-    assert any("this run has 1 rank, the earlier run had 2" in line for line in done.lines), done.lines
+    assert any("this run has 1 device, the earlier run had 2" in line for line in done.lines), done.lines
     assert [line["images"] for line in lines(out, "epoch")] == [1280]
     assert [line["world_size"] for line in lines(out, "resumed")] == [1]
 

@@ -109,7 +109,7 @@ def test_it_is_said_where_a_training_goes_on():
     assert at.sentence(1000, 2) == (
         "resumes from checkpoint 000001-000000000064 with epoch 2, of which 64 of 2,000 samples are done"
     )
-    assert at.sentence(1000, 3).endswith("are done; this run has 3 ranks, the earlier run had 2")
+    assert at.sentence(1000, 3).endswith("are done; this run has 3 devices, the earlier run had 2")
     assert TrainingStart(1, "000001-000000000000", 1).sentence(1000, 1) == (
         "resumes from checkpoint 000001-000000000000 with epoch 2"
     )

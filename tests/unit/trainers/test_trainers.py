@@ -102,7 +102,7 @@ def test_large_models_have_messages_of_their_own_on_processors_only(gpus, cycle,
 
 def test_epochs_that_ranks_share_are_said():
     assert heading.tell_epochs(2, 2) == ""
-    assert heading.tell_epochs(4, 2) == "; 2 epochs per rank: --epochs 4 counts all ranks"
+    assert heading.tell_epochs(4, 2) == "; 2 epochs per device: --epochs 4 is the total of all devices"
 
 
 def test_the_example_with_data_takes_data_and_checks_it(tmp_path):

@@ -79,4 +79,4 @@ def test_a_rank_with_other_samples_is_told_before_any_waits_for_it(counts, said)
     with pytest.raises(Trouble, match=said) as told:
         training._check_same(Two((640, 64)), *counts)
     assert told.value.code == 2
-    assert "has other data" in told.value.message
+    assert "differs from rank 0's data" in told.value.message

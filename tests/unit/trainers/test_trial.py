@@ -53,7 +53,7 @@ def test_a_step_takes_no_more_samples_than_there_are_unless_they_are_repeated():
     assert largest(1024, 60000, 4, repeats_allowed=False) == (1024, "the limit is 1024")
     assert largest(1024, 128, 2, repeats_allowed=False) == (
         64,
-        "a batch of 64 on each rank uses all samples in one step",
+        "a batch of 64 on each device uses all samples in one step",
     )
     assert largest(1024, 128, 200, repeats_allowed=False)[0] == 1
     assert largest(1024, 128, 200, repeats_allowed=True) == (1024, "the limit is 1024")
@@ -84,6 +84,6 @@ def test_nothing_larger_is_tried_where_a_step_takes_too_long(monkeypatch):
     tried, why = trial._double(loop, Single(), 1024, "no more")
     assert ([one.batch for one in tried], why) == (
         [16, 32, 64, 128, 256],
-        "a step of 256 took longer than 20 s",
+        "a step with a batch of 256 took longer than 20 s",
     )
     assert trial._double(loop, Single(), 100, "no more")[1] == "no more"

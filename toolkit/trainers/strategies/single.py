@@ -43,7 +43,8 @@ class Steps:
 
     If TensorFlow knows the number of samples per step when it compiles the steps, ResNet50 trains 3 % faster
     on a CPU. With several ranks, the last step of an epoch may have a different number of samples on each
-    rank. All ranks must run the same compiled function, so only a single rank can use this class.
+    rank. All ranks must run the same compiled function, so a training with several ranks cannot use this
+    class.
     """
 
     def __init__(self, compile_for: Callable[..., Any], signature: Sequence[Any]) -> None:

@@ -131,7 +131,7 @@ def pack_arrays(arrays: "Sequence[Any]") -> bytes:
 
 
 def unpack_arrays(value: bytes) -> "list[Any]":
-    """Return the arrays from the result of :func:`pack_arrays`."""
+    """Return the arrays that :func:`pack_arrays` packed in ``value``."""
     import numpy as np
 
     stream, arrays = io.BytesIO(value), []

@@ -39,7 +39,8 @@ class EpochPart:
     time in seconds that training steps waited for samples.
 
     In a checkpoint, ``loss``, ``right`` and ``waited`` are sums over all ranks. During the training, each
-    rank counts only its own values. With JAX, ``loss`` and ``right`` on rank 0 always cover all ranks.
+    rank counts only its own values. JAX is an exception: rank 0 counts ``loss`` and ``right`` for all ranks,
+    and both values are 0 on the other ranks.
     """
 
     images: int = 0
@@ -102,8 +103,8 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
         kept = names(folder)
         before = f"the previous checkpoint {kept[0]} is kept" if kept else "there is no previous checkpoint"
         raise Trouble(
-            f"{path}: the checkpoint cannot be written: {error.strerror or error}; {before}. Free space, "
-            "and start the same command again",
+            f"{path}: the checkpoint cannot be written: {error.strerror or error}; {before}. Free "
+            "some disk space, and start the same command again",
             code=1,
         ) from error
     _prune(folder, path.name, count)
@@ -251,11 +252,11 @@ def _to_disk(folder: Path) -> None:
 
 
 def _prune(folder: Path, newest_name: str, count: int) -> None:
-    """Keep the new checkpoint ``newest_name``. Of the checkpoints with less progress, keep the ``count`` - 1
-    checkpoints with the most progress. Remove all other checkpoints.
+    """Keep the new checkpoint ``newest_name`` and, in order of progress, the ``count`` - 1 checkpoints before
+    it. Remove all other checkpoints.
 
-    If a checkpoint with more progress than ``newest_name`` stayed, :func:`newest` would try this checkpoint
-    before ``newest_name``.
+    A checkpoint with more progress than ``newest_name`` is damaged, because otherwise this run would have
+    resumed from it. If the damaged checkpoint stayed, a later run would try it first.
     """
     known = names(folder)
     at = known.index(newest_name)

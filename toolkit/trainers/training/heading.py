@@ -29,7 +29,7 @@ def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
 
 def resumable_settings(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
     """Return the values in the metrics header that may change when a run resumes the training. ``seconds`` is
-    the time in seconds from the start of ``train`` or ``measure`` until now.
+    the time in seconds that the trainer has needed so far, to load the data and to build the model.
     """
     return {
         "world_size": world.size,
@@ -69,11 +69,12 @@ def say(world: "World", line: str) -> None:
 
 
 def tell_epochs(epochs: int, rank_epochs: int) -> str:
-    """Return a phrase for the log with the number of epochs per rank (``rank_epochs``). Return an empty
+    """Return a phrase for the log with the number of epochs per device (``rank_epochs``). Return an empty
     string if ``rank_epochs`` equals ``epochs``, the value of ``--epochs``.
     """
     if rank_epochs == epochs:
         return ""
     return (
-        f"; {rank_epochs} epoch{'s' if rank_epochs > 1 else ''} per rank: --epochs {epochs} counts all ranks"
+        f"; {rank_epochs} epoch{'s' if rank_epochs > 1 else ''} per device: --epochs {epochs} is the total "
+        "of all devices"
     )

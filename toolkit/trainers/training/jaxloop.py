@@ -81,7 +81,8 @@ class JaxLoop(Rounds):
 
     def _open(self, table: "numpy.ndarray", epoch: int) -> RowTable:
         # In a step, all ranks fill their batches up to the size of the largest batch of any rank.
-        # Batch sizes differ between ranks only in an epoch's smaller last step: a table with a single row.
+        # ``table`` has a row per step. The sizes can differ between ranks only in the last step of an epoch.
+        # If they differ, the last step has its own table with one row.
         self._most = table.shape[1]
         if len(table) == 1:
             self._most = max(self._world.gather(self._most))
@@ -138,8 +139,8 @@ class JaxLoop(Rounds):
         """Return the inputs, classes and weights of a batch for all ranks, split into ``pieces`` parts.
 
         ``rows`` contains the indices of this rank's samples. ``largest`` is the sample count of the rank with
-        the most samples in this step. If this rank has too few samples to fill equally large parts, the
-        method repeats samples. Repeated samples have the weight 0.
+        the most samples in this step. All parts have the same size on all ranks. If this rank has too few
+        samples to fill its parts, the method repeats samples. Repeated samples have the weight 0.
         """
         import numpy as np
 

@@ -117,8 +117,8 @@ class Loop(Rounds):
         return [self._world.value(variable) for variable in self._variables]
 
     def portable(self) -> "tf.keras.Model":
-        """Return a copy of the model. Keras can save the copy, because all variables of the copy
-        are in this process.
+        """Return a copy of the model for Keras to save. All variables of the copy are in this process. With
+        the strategy ``ps``, the variables of the original are on the parameter servers.
         """
         model = self._build()
         for variable, theirs in zip(model.variables, self.model.variables, strict=True):

@@ -8,8 +8,9 @@ _NO_LIMIT = 1 << 62
 _CGROUPS = Path("/sys/fs/cgroup")
 _V2 = ("memory.max", "memory.current", "memory.stat")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
-"""The names of a cgroup's memory files (``_V2`` for cgroup version 2, ``_V1`` for version 1). In this order,
-the files contain the limit, the memory in use, and the memory in use by kind, such as file cache.
+"""The names of a cgroup's memory files (``_V2`` for cgroup version 2, ``_V1`` for version 1). The
+first file contains the limit, and the second file contains the memory in use. The third file contains the
+memory in use by kind, such as file cache.
 """
 
 

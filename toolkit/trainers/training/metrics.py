@@ -51,8 +51,8 @@ class Metrics:
         self._begin([*records, {"record": "resumed", **values}])
 
     def started(self, marks: Mapping[str, float]) -> None:
-        """Write the metrics line ``start`` once, as soon as ``marks`` contains the times of all parts of the
-        rank's start.
+        """Write the metrics line ``start`` once, after the rank has trained its first batch. ``marks``
+        contains the times at which the parts of the rank's start, such as the imports, finished.
         """
         if self._starting and is_complete(marks):
             self._starting = False
@@ -117,8 +117,8 @@ def known(values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def is_finished(folder: Path) -> bool:
-    """Return whether the last line of the metrics file in ``folder`` is a result line, so that the training
-    is complete.
+    """Return whether the training in ``folder`` is complete: the last line of its metrics file is a result
+    line.
     """
     try:
         lines = (folder / FILE).read_bytes().splitlines()

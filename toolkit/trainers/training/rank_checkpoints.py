@@ -49,9 +49,9 @@ class TrainingStart:
         """
         images = self.passes * count
         done = f", of which {self.part.images:,} of {images:,} samples are done" * bool(self.part.images)
-        ranks = f"{size} ranks" if size > 1 else "1 rank"
+        devices = f"{size} devices" if size > 1 else "1 device"
         began = self._began(size)
-        shared = f"; this run has {ranks}, the earlier run had {began}" * (size != began)
+        shared = f"; this run has {devices}, the earlier run had {began}" * (size != began)
         return f"resumes from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
 
     def _began(self, size: int) -> int:

@@ -129,8 +129,8 @@ class Rounds:
         raise NotImplementedError
 
     def collect(self) -> None:
-        """If each rank stores only a part of the model's and optimizer's values (shards), collect all parts
-        on rank 0. This default implementation does nothing, because every rank has all values.
+        """Copy the model's and optimizer's values to rank 0 if each rank stores only a part of them (shards).
+        Subclasses whose ranks each store all values use this default, which does nothing.
         """
 
     def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:

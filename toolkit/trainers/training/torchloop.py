@@ -53,7 +53,8 @@ class TorchLoop(Rounds):
         self._samples, self._learning, self._augment, self._ranks = data, learning, augment, world
         self._rates = learning.rates(world, batch, epochs)
         self.model = model().to(world.device)
-        # wrapped() copies rank 0's weights to all ranks. The returned model averages their gradients.
+        # wrapped() copies rank 0's weights to all ranks. The model that wrapped() returns averages gradients
+        # over all ranks.
         self._shared = world.wrapped(self.model)
         self._optimizer = torchoptimizers.optimizer(self.model, learning, self._rates)
         self._loss = torch.nn.CrossEntropyLoss(reduction="sum", label_smoothing=learning.label_smoothing)
@@ -146,7 +147,7 @@ class TorchLoop(Rounds):
                 self._whole.append(value.cpu())
 
     def state(self) -> "list[numpy.ndarray]":
-        """Return as arrays the variables of model and optimizer that :meth:`collect` copied to rank 0."""
+        """Return the variables of model and optimizer that :meth:`collect` copied to rank 0, as arrays."""
         return [tensor.numpy() for tensor in self._whole]
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:

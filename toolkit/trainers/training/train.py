@@ -51,7 +51,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     world.agree(checkpoints.differs(start, settings))
     if start.epochs >= epochs and world.tell(_complete(options.output, framework.MODEL)):
         done = f"the {start.epochs} epoch{'s' * (start.epochs > 1)} of {options.output} are complete"
-        heading.say(world, f"{trainer.name}: {done}; train more with --epochs, or start again with --fresh")
+        heading.say(world, f"{trainer.name}: {done}; set a larger --epochs, or start again with --fresh")
         return
     loop = framework.loop(trainer, options, world, samples, epochs)
     if start.name:
@@ -115,8 +115,8 @@ def _open_metrics(
     first_values: Mapping[str, Value],
     resumable: Mapping[str, Value],
 ) -> None:
-    """Write the first lines of the metrics: a new header, or if the training resumes, the lines in the
-    checkpoint and a line ``resumed``.
+    """Write the first lines of the metrics. For a new training, write a header. For a resumed training,
+    write the lines in the checkpoint and a line ``resumed``.
 
     Args:
         metrics: the metrics file.
@@ -153,8 +153,9 @@ def _check_same(world: World, samples: int, test: int) -> None:
     for ours, theirs, what in ((samples, told_samples, "samples"), (test, told_test, "test samples")):
         if ours != theirs:
             trouble = trouble or Trouble(
-                f"rank {world.rank} has {ours:,} {what}, but rank 0 has {theirs:,}: {os.uname().nodename} "
-                "has other data; give all ranks the same data, in a folder that all nodes share"
+                f"rank {world.rank} has {ours:,} {what}, but rank 0 has {theirs:,}: the data on "
+                f"{os.uname().nodename} differs from rank 0's data; give all ranks the same data, in a "
+                "folder that all nodes share"
             )
     world.agree(trouble)
 

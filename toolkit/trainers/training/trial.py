@@ -33,8 +33,8 @@ data that an epoch needs, but a trial does not need.
 """
 
 _LONGEST = 20.0
-"""The duration of a training step in seconds above which toolkit tries no larger batch size, because the
-trial would take too long.
+"""If a training step takes longer than this number of seconds, toolkit tries no larger batch size, because
+the trial would take too long.
 """
 
 _AS_FAST = 0.97
@@ -130,8 +130,8 @@ def batch_size(
     if not tried:
         raise Trouble(f"--batch-size auto: no batch size fits: {why}", code=1)
     best = fastest(tried)
-    speeds = ", ".join(f"{one.batch}: {one.speed:,.0f}" for one in tried)
-    say(world, f"batch sizes tried, with images/s: {speeds}; {why}; using {best}")
+    speeds = ", ".join(f"{one.batch} ({one.speed:,.0f})" for one in tried)
+    say(world, f"batch sizes tried (images/s): {speeds}; {why}; using {best}")
     return best
 
 
@@ -143,7 +143,7 @@ def largest(limit: int, samples: int, width: int, *, repeats_allowed: bool) -> t
     share = max(1, samples // width)
     if repeats_allowed or limit <= share:
         return limit, f"the limit is {limit}"
-    return share, f"a batch of {share} on each rank uses all samples in one step"
+    return share, f"a batch of {share} on each device uses all samples in one step"
 
 
 def fastest(speeds: Sequence[BatchSpeed]) -> int:
@@ -185,9 +185,12 @@ def _double(loop: Loop, world: World, limit: int, limit_text: str) -> tuple[list
             return tried, limit_text
         if ending:
             more, there = format_bytes(need), format_bytes(left)
-            return tried, f"a batch of {2 * batch} would need {more} more, but {there} are available"
+            return tried, (
+                f"a batch of {2 * batch} would need {more} more than a batch of {batch}, but {there} are "
+                "available"
+            )
         if tedious:
-            return tried, f"a step of {batch} took longer than {_LONGEST:.0f} s"
+            return tried, f"a step with a batch of {batch} took longer than {_LONGEST:.0f} s"
         batch = min(2 * batch, limit)
 
 
