@@ -185,7 +185,8 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
     Job scripts of older toolkit releases do not write a secret. If the job script wrote no secret, rank 0
     (``first`` is true) writes a secret to a file, and the other ranks wait for this file. ``run`` is the name
     of this run of the job, which determines the file'"'"'s name. ``alone`` is true if all ranks are on one node.
-    If ranks on one node have no job folder, they store the secret in the folder for temporary files.
+    If all ranks are on one node and the job has no folder, rank 0 writes the secret to the folder for
+    temporary files.
 
     Raises:
         RendezvousFault: if other users may read or replace the secret, if ranks on several nodes have no

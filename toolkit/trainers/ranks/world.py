@@ -76,8 +76,8 @@ class World(Protocol):
 
     @property
     def summed(self) -> int:
-        """The number of devices whose gradients the optimizer adds. Each device must divide its loss by this
-        number.
+        """The number of devices whose gradients the optimizer adds instead of averaging. Each device must
+        divide its loss by this number, so that the sum of the gradients is their mean.
         """
         return 1
 

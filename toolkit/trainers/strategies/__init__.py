@@ -12,8 +12,8 @@ from toolkit.trainers.kinds import FrameworkName
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """An entry of the table: the strategy's ``module`` in this package, the name ``world`` of the strategy's
-    class in this module, and the strategy's framework.
+    """An entry of the table. ``module`` is the name of the strategy's module in this package. ``world`` is
+    the name of the strategy's class in that module.
     """
 
     module: str
