@@ -62,15 +62,15 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=count,
         default=learning.reference_batch,
         metavar="N",
-        help="samples of all ranks in an update with --learning-rate; 0 means the value of --batch-size",
+        help="--learning-rate is for updates with N samples, all ranks together; 0: N is --batch-size",
     )
     rates(
         "--scaling",
         choices=get_args(Scaling),
         default=learning.scaling,
         help=(
-            "scale --learning-rate by Q, the samples in an update divided by --reference-batch; "
-            "linear: multiply by Q; sqrt: multiply by the square root of Q; none: do not scale"
+            "Q is the number of samples in an update divided by --reference-batch; linear: multiply "
+            "--learning-rate by Q; sqrt: multiply it by the square root of Q; none: keep it unchanged"
         ),
     )
     rates(

@@ -78,7 +78,9 @@ REFUSALS = (
         for kind in ("float16", "bfloat16")
     ),
     *(
-        Refusal("optimizer", name, rows, f"not available with {title}; use --optimizer sgd or adam")
+        Refusal(
+            "optimizer", name, rows, f"{title} trainers have no such optimizer; use --optimizer sgd or adam"
+        )
         for title, rows in (("PyTorch", _TORCH), ("JAX", _JAX))
         for name in ("lars", "lamb")
     ),
@@ -114,8 +116,8 @@ def find_refusal(learning: Learning, strategy: str, default: Learning) -> str:
 
 
 def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
-    """Return an error message about an option that the strategy's framework does not support. Return an empty
-    string if the framework supports all options.
+    """Return an error message if the trainer has no model for the strategy's framework, or if the framework
+    does not support an option. Otherwise, return an empty string.
     """
     strategy = options.strategy
     framework = STRATEGIES[strategy].framework
