@@ -188,8 +188,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     user_site: dict[str, tuple[str, ...]] = {}
     """Python version → packages in ``~/.local`` that change how ranks start or compute: ``mpi4py 4.1.2``."""
     munge: bool | None = None
-    """Whether the host has a munge socket. PMIx's component psec/munge needs this socket for authentication.
-    """
+    """Whether the host has the socket of munge, with which PMIx's component psec/munge authenticates."""
     tmpdir: str | None = None
     """Value of TMPDIR, with a placeholder for the user's name; listed in ``absent`` if TMPDIR is not set."""
     tmpdir_usable: bool | None = None
@@ -339,17 +338,13 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     nccl: str | None = None
     """Version of the NCCL library."""
     nccl_ofi_found: bool | None = None
-    """Whether the loader finds the plugin aws-ofi-nccl. ``None`` if the image has no such plugin, and in
-    facts from earlier toolkit releases.
-    """
+    """Whether the loader finds the plugin aws-ofi-nccl; ``None`` if the image or older facts lack it."""
     nccl_ofi: str | None = None
     """Path of the plugin aws-ofi-nccl, with which NCCL communicates through libfabric."""
     cuda_compat: str | None = None
     """Driver version of the image's package ``cuda-compat``, NVIDIA's forward-compatibility package."""
     cuda_compat_folders: tuple[str, ...] = ()
-    """All paths of the folder with cuda-compat's libcuda, such as ``/usr/local/cuda/compat``. A symbolic link
-    to the folder adds a path.
-    """
+    """All paths of the folder with cuda-compat's libcuda, including paths over symbolic links."""
     driver_searched: bool | None = None
     """Whether a script in ``/.singularity.d/env`` adds the folder of the GPU driver to LD_LIBRARY_PATH.
     ``None`` for Docker and OCI images, which lack such scripts, and in facts from older toolkit releases.
@@ -369,8 +364,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Variables that the image sets for its programs; only variables that affect MPI or search paths."""
     settings: dict[str, str] = {}
     """Settings in configuration files of the image's Open MPI, PMIx and PRRTE (Open MPI's launcher). Each key
-    is the environment variable that has the same effect as the setting, as in
-    ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
+    is the variable with the effect of the setting, as in ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
     """
     entrypoint: tuple[str, ...] | None = None
     """Entry point and command of the image, from its metadata. ``apptainer run`` starts the entry point;
