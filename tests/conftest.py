@@ -1,4 +1,6 @@
-"""Settings of the whole test suite: the random order of unit tests, and the rows of table tests."""
+"""Settings of the whole test suite: ``--shuffle`` orders unit tests at random, and ``--row`` selects rows of
+table tests.
+"""
 
 import gc
 import random

@@ -98,8 +98,9 @@ def _server() -> socket.socket:
 
 
 def _import() -> None:
-    """Import all modules of toolkit except the trainers, because some commands import modules inside
-    functions.
+    """Import all modules of toolkit, except the trainers.
+
+    Then no command needs to import a module later, when a function runs.
     """
     package = import_module("toolkit")
     for found in pkgutil.walk_packages(package.__path__, "toolkit."):

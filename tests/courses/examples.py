@@ -1,4 +1,4 @@
-"""Find the examples of README and guides, commands that begin with ``toolkit``, and how to run each."""
+"""Find the examples in README and guides (commands that begin with ``toolkit``), and how tests run them."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ _AT_A_PLACE = {"launch", "doctor", "probe", "init", "scale"}
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: how to run the examples that begin with these words."""
+    """A row of ``examples.toml``: how to run the examples that begin with the words ``starts``."""
 
     how: str
     why: str

@@ -108,8 +108,10 @@ def _parts(shown: Sequence[str]) -> list[list[str]]:
 def _find(
     part: Sequence[str], printed: Sequence[str], at: int, *, anywhere: bool, to_end: bool
 ) -> int | None:
-    """Return the line number where a part of the page is in the output: at ``at``, later, or at the very
-    end.
+    """Return the line number where a part of the page is in the output; ``None`` if it is not there.
+
+    The part must be at the line ``at``. With ``anywhere``, the part may also be later; with ``to_end``, the
+    part must be the end of the output.
     """
     wanted = [masked(line) for line in part]
     end = len(printed) - len(part)

@@ -108,7 +108,7 @@ def container(image: str, options: Sequence[str] = ()) -> Iterator[Place]:
 
 
 def _as_root(container: str, shared: str, node: str) -> None:
-    """Start the root loop ``_ROOT`` in a container."""
+    """Let a container run, as root, the commands that a fault's user requests."""
     words = ["docker", "exec", "-d", container, "sh", "-c", _ROOT, shared, node]
     subprocess.run(words, check=True)
 
@@ -147,9 +147,10 @@ def quota(_image: str) -> Iterator[Place]:
 
 @contextmanager
 def slurm(_image: str) -> Iterator[Place]:
-    """Yield the virtual cluster ``faults`` as a place; `toolkit cluster up --name faults` starts the cluster.
+    """Yield the virtual cluster ``faults`` as a place.
 
-    The environment variable ``TORCH_SIF`` must name the SIF file of ``toolkit/torch-cpu``.
+    The cluster must already run: start it with `toolkit cluster up --name faults`. The environment variable
+    ``TORCH_SIF`` must name the SIF file of ``toolkit/torch-cpu``.
     """
     login, sif = "toolkit-faults-login", os.environ["TORCH_SIF"]
     subprocess.run(["docker", "cp", "-q", sif, f"{login}:/work/torch.sif"], check=True)

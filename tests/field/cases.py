@@ -17,8 +17,12 @@ from toolkit.program.choose import modes_of
 FILE = Path(__file__).parent / "doctor.jsonl"
 
 Grade = Literal["right", "undecided", "useless", "safe", "dangerous", "no-words", "not-gradable"]
-"""Grades of an answer. ``undecided`` names the deciding fact, and ``useless`` does not. ``safe`` is a wrong
-failure, and ``dangerous`` a wrong ``ok``. ``no-words`` means that toolkit cannot express the facts.
+"""Grades of the engine's answer to a report.
+
+``undecided``: the answer leaves the outcome open, and names the deciding fact. ``useless``: the answer leaves
+the outcome open, and names no deciding fact. ``safe``: the answer predicts the wrong failure, or a failure of
+a launch that worked. ``dangerous``: the answer predicts ``ok``, but the launch failed or was slow.
+``no-words`` means that toolkit cannot express the facts.
 """
 
 GRADES: tuple[Grade, ...] = (
@@ -106,9 +110,11 @@ def _converted(case: Case) -> Case:
 
 
 def typed(case: Case, planned: Plan) -> Plan:
-    """Return the user's launch as a plan: toolkit's plan without its remedies, unless the mode mounts an MPI.
+    """Return the user's launch as a plan.
 
-    For programs without MPI, the plan sets the ranks' variables, as the user's script must do, too.
+    The plan has the user's container options, and none that toolkit would add. In the mode ``bind``, which
+    mounts the cluster's MPI, the plan keeps toolkit's options. For programs without MPI, the plan sets the
+    ranks' variables, as the user's script must do, too.
     """
     launcher = case.words.launcher or planned.launcher
     if case.mode == "bind":

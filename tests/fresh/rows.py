@@ -19,7 +19,11 @@ from toolkit.versions import parse
 
 LOOKED = Path(__file__).parent / "looked.toml"
 State = Literal["current", "newer", "old"]
-"""``newer``: the index has a newer release, within the limit or ignored on purpose. ``old`` is a failure."""
+"""State of an entry of ``looked.toml``.
+
+``newer``: the index has a newer release, but the last comparison was at most ``days`` days ago, or ``why``
+has a reason to stay. ``old`` is a failure: the last comparison was more than ``days`` days ago.
+"""
 
 
 class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

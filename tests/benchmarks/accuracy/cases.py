@@ -12,8 +12,9 @@ STRATEGIES = {
     "hybrid": (2, 1),
     "ps": (2, 2),
 }
-"""Number of nodes, and of ranks per node; parameter servers need a coordinator and a server beside the
-workers.
+"""Number of nodes, and of ranks per node, for each strategy.
+
+``ps`` has two ranks per node, because a coordinator and a parameter server run beside the two workers.
 """
 
 
@@ -40,8 +41,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The result of a training; ``image`` is the image's digest, and ``images`` counts all ranks and
-    epochs.
+    """The result of a training.
+
+    ``image`` is the digest of the container image. ``images`` is the number of training samples of all ranks
+    and epochs.
     """
 
     case: Case

@@ -1,6 +1,4 @@
-"""Generate job output of a given size that ends in a failure: training steps, and lines with words of
-failure.
-"""
+"""Generate job output of a given size: harmless lines of one kind, and a failure at the end."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -20,13 +18,13 @@ srun: Terminating StepId=8.0
 
 
 def _steps() -> Iterator[str]:
-    """Yield lines of ranks that differ only in their numbers."""
+    """Yield lines about training steps of eight ranks; the lines differ only in their numbers."""
     for n in count():
         yield f"{n % 8}: step {n} loss 0.{n % 997:03d} error 0.00{n % 89} images/s 1{n % 900}.2\n"
 
 
 def _words() -> Iterator[str]:
-    """Yield lines that all differ; every tenth line contains words of failure."""
+    """Yield lines that all differ; every tenth line reports a failed attempt and its retry."""
     for n in count():
         word = "".join(chr(97 + (n // 26**k) % 26) for k in range(6))
         text = f"could not prefetch {word}, retrying in 5 s" if n % 10 == 0 else f"read {word} of the shard"

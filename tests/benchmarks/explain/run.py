@@ -10,7 +10,7 @@ from tests.measured import measured
 
 _SECONDS = {12: 1.0}
 _MOST = 10.0
-"""Largest CPU time in seconds that toolkit promises, for 12 MB and for any larger output."""
+"""Largest CPU time that toolkit promises: 1 s for 12 MB of output, and 10 s for other sizes."""
 
 _MEMORY = 300e6
 """Largest memory in bytes that toolkit promises, for any size of output."""

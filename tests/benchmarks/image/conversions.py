@@ -47,8 +47,8 @@ def ours(client: DockerClient, image: str, folder: Path, packing: Packing) -> tu
 def all_of_them(
     client: DockerClient, image: str, folder: Path, rounds: int
 ) -> tuple[dict[str, list[Taken]], dict[str, bool]]:
-    """Run all conversions in turns; return their times, and for each packing whether all its files were
-    equal.
+    """Run all conversions in turns; return their times, and for each packing whether all its SIF files are
+    bit-identical.
     """
     times: dict[str, list[Taken]] = {name: [] for name in (PLAIN, *(p.name for p in PACKINGS))}
     digests: dict[str, set[str]] = {p.name: set() for p in PACKINGS}

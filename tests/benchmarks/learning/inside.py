@@ -33,8 +33,9 @@ def main() -> None:
 
 
 def trained(recipe, data, test, seed):
-    """Train once; return the loss curve as pairs of epochs done and loss since the last point, and the test
-    scores.
+    """Train once; return the loss curve, and the test accuracy after each epoch.
+
+    Each point of the curve has the number of epochs done, and the mean loss since the previous point.
     """
     batch, epochs = recipe.pop("batch"), recipe.pop("epochs")
     recipe.pop("name")

@@ -1,5 +1,6 @@
-"""Measure large batches, and steps with and without features: ``python -m tests.benchmarks.learning.run
-[--only PART]``.
+"""Measure the accuracy with large batches, and the speed with and without features such as XLA.
+
+Usage: ``python -m tests.benchmarks.learning.run [--only PART]``.
 
 The benchmark trains MNIST's dense network with the sets of options below in the training image, which takes
 some minutes. It writes build/bench/learning.json and docs/images/learning.svg, and prints the tables of

@@ -1,4 +1,4 @@
-"""Measure what needs no cluster: node lists, answers of a thousand nodes, scripts, and followed jobs."""
+"""Time work of toolkit that needs no cluster, such as reading node lists and writing job scripts."""
 
 import subprocess
 import sys

@@ -7,7 +7,7 @@ _EVIDENCE = Path(__file__).parents[2] / "evidence" / "virtual-cluster-nodes.txt"
 
 
 def host_list(nodes: int) -> str:
-    """Return a node list with gaps in Slurm's notation, as if some nodes were drained."""
+    """Return a node list in Slurm's notation; numbers are missing, as if some nodes were drained."""
     gaps = (f"{10 * n + 1:04}-{10 * n + min(9, nodes - 9 * n):04}" for n in range(-(-nodes // 9)))
     return f"n[{','.join(gaps)}]"
 

@@ -2,9 +2,9 @@
 
 ``CLUSTER`` is a virtual cluster with two nodes, and ``IMAGE.sif`` a SIF with Python on this machine.
 ``WHEELS`` is a folder with the wheels of PACKAGES and RELEASES, so that the times contain no download. On
-the login node, the program creates an environment file of three packages over the image. In each round it
-changes the release of one package with ``toolkit env add``, and launches a job on two nodes that imports
-the package. The times of the first two rounds are not used.
+the login node, the program creates an environment file, which adds three packages to the image. In each
+round it changes the release of one package with ``toolkit env add``, and launches a job on two nodes that
+imports the package. The times of the first two rounds are not used.
 """
 
 import argparse

@@ -1,5 +1,6 @@
-"""Start a program from one place on several simulated nodes at once; each node mounts the slow file
-system.
+"""Start a program on several simulated nodes at once, from a virtual environment, a SIF or another place.
+
+Each node mounts the slow file system.
 """
 
 import json

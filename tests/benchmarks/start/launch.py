@@ -1,4 +1,6 @@
-"""Compare a launch with srun by hand: python -m tests.benchmarks.start.launch CLUSTER IMAGE.sif [--rounds N].
+"""Compare ``toolkit launch`` with an srun command that the user types.
+
+Usage: python -m tests.benchmarks.start.launch CLUSTER IMAGE.sif [--rounds N].
 
 ``CLUSTER`` is a virtual cluster with two nodes. Each round runs every case once: from this machine over SSH,
 and on the login node. The first job copies the image, and its time is not used.

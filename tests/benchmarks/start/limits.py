@@ -1,4 +1,4 @@
-"""Model of a shared file server, which both the real simulated clients and the replayed clients use."""
+"""Model of a shared file server; ``slowfs`` uses it for real programs, ``replay`` for simulated clients."""
 
 import heapq
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""Prepare the places from which the program starts: python -m tests.benchmarks.start.places SIF WORK.
+"""Prepare the places from which the benchmark starts Python, such as a virtual environment and a SIF.
+
+Usage: python -m tests.benchmarks.start.places SIF WORK.
 
 SIF is an image with PyTorch. ``WORK/root`` is the image's operating system without Python packages, on the
 local disk of a node. ``WORK/shared`` is on the shared file system, and has ``venv``, ``conda`` (with

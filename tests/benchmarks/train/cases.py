@@ -9,22 +9,26 @@ DATA, FEW = "/data", "/few"
 BATON = "/baton"
 TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 40
-"""Factor for the number of epochs on few images: many epochs are needed, because single turns differ by ten
-percent, and differences of one percent matter.
+"""The case ``dense, long`` trains ``epochs`` times this number of epochs, on few images.
+
+Its comparison must show a difference of one percent. The speed of single turns differs by ten percent, so
+many turns are needed.
 """
 _ENDLESS = 1_000_000
 TURNS, TURN = 12, 12.0
-"""Number of turns of each of two programs, and the seconds of a turn; a step takes two or three seconds."""
+"""Number of turns of each ``held`` program, and seconds per turn; a step takes two or three seconds."""
 _SHORT_STEPS, _SHORT_ITERATIONS = 2, 36
-"""Steps and number of short turns; turns last a few seconds, because the machine's load changes within five
-seconds.
+"""Training steps per turn, and number of turns, when the ResNet50 trainer and a plain Keras loop take turns.
+
+A turn lasts a few seconds, because the machine's load changes within five seconds.
 """
 _CNN = 3
-"""Factor for the number of epochs of the convolutional network, on few images, in the comparison by turns."""
+"""The cases ``cnn`` and ``cnn, tutorial`` train ``epochs`` times this number of epochs, on few images."""
 _TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 _TURNS = 3
-"""Number of times that a round repeats a comparison of whole programs; one comparison is not enough, because
-a machine may be slower for a minute, by more than the measured difference.
+"""Number of runs of each case in a round, if a turn of its race is a whole program.
+
+One run is not enough: a machine may be slower for a minute, by more than the difference between two cases.
 """
 
 

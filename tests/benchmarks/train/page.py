@@ -16,7 +16,9 @@ _TEMPLATE = Path(__file__).with_name("page.md")
 
 
 def page(found: Result, before: str = "") -> str:
-    """Return the page as Markdown: the figures of one measurement, and the other figures of the page
+    """Return the page as Markdown.
+
+    ``found`` has new figures of TensorFlow, or of PyTorch and JAX. The other figures come from the old page
     ``before``.
     """
     kept = dict(_PART.findall(before))

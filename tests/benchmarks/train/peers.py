@@ -8,7 +8,9 @@ _BATCH = 4
 """Batch size of each rank of ResNet50, so that a turn has several steps."""
 
 _NAMED = "echo 127.0.0.1 $(hostname) >> /etc/hosts; "
-"""Gloo and torchrun look up the name of the container, which has no network."""
+"""A command that gives the container's name an address: Gloo and torchrun look up the name, and the container
+has no network.
+"""
 
 _JAX_RANKS = " & ".join(
     f"JAX_COORDINATOR_ADDRESS=127.0.0.1:29611 JAX_NUM_PROCESSES=2 JAX_PROCESS_ID={rank} "

@@ -39,7 +39,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def ratio(self, one: Comparison) -> float:
         """Return how many times as fast ``ours`` is: the median of the ratios over the turns of both cases.
 
-        If one case ran more often than the other, the ratio uses the medians of its rounds.
+        If one case has more measurements than the other, its measurements are divided into as many groups as
+        the other case has measurements. The ratios then use the median of each group.
         """
         ours, theirs = self.figures[one.ours], self.figures[one.theirs]
         turns = min(len(ours), len(theirs))

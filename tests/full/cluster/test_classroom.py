@@ -64,8 +64,9 @@ class Laptop:
         )
 
     def ssh(self, *words):
-        """Run ssh with the key from the teacher; ssh's options name all files, because its ``~`` is not
-        HOME.
+        """Run ssh with the key from the teacher.
+
+        The options name the key and the known hosts, because ssh does not look for them in HOME.
         """
         folder = self.config.parent
         options = ["-F", "none", "-o", f"UserKnownHostsFile={folder / 'known_hosts'}", "-o", "BatchMode=yes"]

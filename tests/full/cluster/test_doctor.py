@@ -138,7 +138,7 @@ def test_what_is_predicted_happens(login, training_sif, image, mode, nodes, rank
 
 
 def run(login: SshRunner, image: str, plan: Plan, request: Request) -> str:
-    """Run the ranks in a batch job, and return the outcome by the engine's name."""
+    """Run the ranks in a batch job, and return an outcome that the engine can predict, such as ``hang``."""
     folder = str(Path(image).parent)
     spec = JobSpec(
         name="x",

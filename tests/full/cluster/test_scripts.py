@@ -1,4 +1,5 @@
-"""Test the scripts that make runs, in separate folders; fake programs replace Docker and record its calls.
+"""Test the scripts that ``make`` runs, in separate folders; fake programs replace Docker and record its
+calls.
 
 ``make test`` and ``make demo`` test the scripts with a real engine.
 """

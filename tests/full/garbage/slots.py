@@ -1,4 +1,4 @@
-"""List all options and arguments that name a file (slots), with a call for each."""
+"""List the slots: all options and arguments that name a file, each with a command that uses it."""
 
 from typing import NamedTuple
 
@@ -216,4 +216,4 @@ NO_FILES = frozenset(
         ),
     }
 )
-"""Options and arguments with text that does not name a file on this machine."""
+"""Options and arguments that take text, but never the name of a file on this machine."""

@@ -56,7 +56,7 @@ def _may_name_a_file(parameter: click.Parameter, called: str) -> bool:
 
 
 def _parameters(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, click.Parameter, str]]:
-    """Yield command, parameter, and the parameter's name in the table, for all parameters of all commands."""
+    """Yield each parameter of every command, with the command's words and the parameter's longest name."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):

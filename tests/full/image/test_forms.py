@@ -1,4 +1,4 @@
-"""Test that an image has the same facts as a SIF, in the Docker engine, and as a docker-save archive."""
+"""Test that an image has the same facts in all three formats: SIF, Docker engine and docker-save archive."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Read each message in Open MPI's help files of the training image, as a job prints it."""
+"""Let toolkit explain each message of Open MPI's help files in the training image, printed as in a job."""
 
 import io
 import re

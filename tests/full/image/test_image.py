@@ -112,7 +112,10 @@ def ours(engine):
 
 
 def leaves_nothing(engine, before, patience=120.0):
-    """Return whether all containers that are not in ``before`` end; a parallel test's containers end soon."""
+    """Return whether all containers that are not in ``before`` end within ``patience`` seconds.
+
+    Containers of parallel tests count, too, but they end soon.
+    """
     deadline = time.monotonic() + patience
     left = ours(engine) - before
     while left & ours(engine) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Test uploads and downloads of images with a real registry with TLS and login, and their faults."""
+"""Test successful and failed transfers of images to and from a real registry, which uses TLS and login."""
 
 import io
 import json

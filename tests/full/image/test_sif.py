@@ -117,7 +117,7 @@ def test_it_means_the_same_as_the_one_that_apptainer_builds(engine, odd, tmp_pat
 
 
 def sections(lines):
-    """Return groups of lines, separated by the line ``==``; for a diff, only the lines that differ."""
+    """Return the groups of lines before each line ``==``, without diff's line numbers such as ``3c4``."""
     found = [[]]
     for line in lines:
         if line == "==":

@@ -198,7 +198,7 @@ def test_the_place_in_the_queue_is_told(cluster, on, login):
 
 @pytest.fixture
 def open_one(cluster, tmp_path):
-    """Open a shared SSH connection; return its SSH configuration and the path of its socket."""
+    """Open a shared SSH connection, and yield the path of its SSH configuration."""
     config = tmp_path / "config"
     socket = f"/tmp/shared-{uuid.uuid4().hex[:8]}"
     text = cluster.ssh_config.read_text()

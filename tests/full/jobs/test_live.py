@@ -45,8 +45,9 @@ def test_modes_that_fail_fail_as_predicted_and_are_explained(cluster, training_s
 
 @pytest.fixture
 def without_time_zone(cluster):
-    """Remove a file from the nodes that Apptainer binds by default, as on a minimal system; restore it
-    afterwards.
+    """Remove /etc/localtime from the nodes, as on a minimal system; restore it afterwards.
+
+    Apptainer mounts this file by default.
     """
 
     def move(source, target):

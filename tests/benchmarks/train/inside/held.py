@@ -1,7 +1,7 @@
 """Run a program in turns of some seconds, and print its images per second in each turn.
 
-The machine's load then affects all programs that take turns alike. Between the turns of a program, every
-process of its container is stopped, including a launcher's processes, so that all ranks stop together.
+The machine's load then has the same effect on all programs that take turns. Between the turns of a program,
+every process of its container is stopped, including a launcher's processes, so that all ranks stop together.
 
 Usage: held.py WORDS…   (of a trainer that prints the duration of each step)
 

@@ -1,4 +1,6 @@
-"""Run a trainer in the image; print the images per second of each epoch but the first, or of each round.
+"""Run a trainer in the image; print the images per second of each epoch, without the first epoch.
+
+The trainer ``imagenet_synthetic`` has rounds instead of epochs; the program prints all of its rounds.
 
 Usage: trainer.py MODULE OPTION…   (options of the trainer; its output goes to a temporary folder)
 """

@@ -1,4 +1,4 @@
-"""Train as the tutorials do, with model.fit on NumPy arrays, in the image; print images per second of each
+"""Train as TensorFlow's tutorials do, with model.fit on NumPy arrays; print the images per second of each
 epoch but the first.
 
 Usage: tutorial.py dense|cnn FOLDER EPOCHS BATCH
