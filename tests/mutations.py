@@ -59,7 +59,7 @@ _PYTEST = (sys.executable, "-m", "pytest", *["-q", "-x", "-n", "auto", "--dist",
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One line of a file before and after the edit; an empty new line removes it."""
+    """One line of a file before and after the edit; if ``after`` is empty, the edit blanks the line."""
 
     file: str
     number: int
@@ -84,7 +84,7 @@ def rows(file: Path) -> Iterator[Edit]:
 
 
 def next_digit(value: str) -> str:
-    """Return a value with its first digit changed to the next digit, except in long ranges of patterns."""
+    """Return a value with its first digit changed to the next digit; skip long ranges such as ``{0,80}``."""
     for found in _DIGIT.finditer(value):
         if not found["range"]:
             return f"{value[: found.start()]}{(int(found[0]) + 1) % 10}{value[found.end() :]}"
@@ -195,7 +195,7 @@ def _name(file: Path) -> str:
 
 
 def main() -> int:
-    """Make ``--count`` edits, equally many of each kind; return 1 if no test fails for one of the edits."""
+    """Make ``--count`` edits, equally many of each kind; return 1 if the tests miss one or more of them."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--count", type=int, default=30)
     options.add_argument("--seed", type=int, default=1)

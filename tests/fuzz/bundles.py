@@ -85,7 +85,7 @@ def _headers(chance: random.Random, _: Path) -> bytes:
 
 
 def _values(chance: random.Random, _: Path) -> bytes:
-    """Return a bundle with correct hashes and a damaged index, recipe, lock or list."""
+    """Return a bundle with a damaged SHA256SUMS, or with one other damaged file and matching hashes."""
     files = dict(_sound())
     name = chance.choice([INDEX, SUMS, "recipes/mine.lock.json", "recipes/mine.toml"])
     if name == SUMS:

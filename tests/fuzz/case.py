@@ -58,7 +58,7 @@ def make(number: int, seed: int, folder: Path) -> tuple[Kind, Path]:
 
 
 def run(number: int, seed: int, folder: Path) -> Outcome:
-    """Make a case and run it within limits of time and memory; check that no other file changed."""
+    """Make a case and run it within limits of time and memory; check that only files in the cache changed."""
     kind, path = make(number, seed, folder)
     before, begun, rss = _listing(folder), time.process_time(), _peak(reset=True)
     try:

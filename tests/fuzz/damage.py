@@ -104,7 +104,7 @@ def _insert(out: bytearray, chance: random.Random, other: bytes) -> None:
 
 
 def _place(out: bytearray, chance: random.Random) -> int:
-    """Return a random position; positions near the start, where the tables are, are more probable."""
+    """Return a random position, more often near the start, where most formats have their headers."""
     last = max(len(out) - 1, 0)
     return min(
         chance.choice((chance.randint(0, 100), chance.randint(0, 1000), chance.randint(0, last))), last

@@ -191,7 +191,7 @@ def bomb(chance: random.Random) -> bytes:
 
 
 def _zeros(chance: random.Random) -> bytes:
-    """Return an image in which a layer or the whole archive unpacks to gigabytes of zeros."""
+    """Return a small compressed archive with one file, which unpacks to 64 or 256 MiB of zeros."""
     size = chance.choice((64, 256)) << 20
     layer = tar({"a": b""})[:512]
     head = bytearray(layer)
@@ -247,7 +247,7 @@ def _hidden(chance: random.Random) -> bytes:
 
 
 def _squash(chance: random.Random) -> bytes:
-    """Return a squashfs with files of arbitrary size, and with a folder that contains itself."""
+    """Return a squashfs with up to six wrong numbers in its tables, such as the huge size of a file."""
     made = bytearray(squashfs({"usr/lib/libmpi.so.40": elf(), "etc/os-release": b"ID=x\n", "opt/a": b""}))
     inodes = struct.unpack_from("<Q", made, 64)[0] + 2
     for _ in range(chance.randint(1, 6)):

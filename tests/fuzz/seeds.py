@@ -58,7 +58,7 @@ def flat() -> tuple[bytes, ...]:
 
 
 def archive_of(layers: list[bytes], chance: random.Random) -> bytes:
-    """Return an archive of layers, which may be damaged, with correct digests."""
+    """Return an archive of ``layers`` with correct digests, even if the layers are damaged."""
     pack = chance.choice(list(PACK))
     if chance.random() < 0.5:
         files = docker_archive(layers, **PROCESS)

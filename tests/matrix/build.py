@@ -1,4 +1,4 @@
-"""Build the images of the matrix with Docker, and convert each to a SIF; existing SIF files are kept.
+"""Build the images of the matrix with Docker, and convert each to a SIF; keep a SIF with the same input.
 
 python -m tests.matrix.build [NAME…]
 """

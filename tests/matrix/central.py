@@ -51,9 +51,7 @@ def central(place: "Place", name: str) -> Iterator[None]:
 
 
 def _copy(place: "Place", user: str, node: str, name: str, there: str) -> None:
-    """Copy the programs of an image's MPI, and the libraries that these load, to a node, without Python
-    files.
-    """
+    """Copy the folder of an image's MPI to a node, without Python files, if the node lacks this MPI."""
     mpi = inspect(build.sif(name)).mpi
     _do(
         place,

@@ -109,7 +109,7 @@ def shape(request: Request) -> str:
 
 
 def mode_of(launch: str, host: HostFacts) -> Mode:
-    """Return the launch mode of a launch's name; ``srun`` without ``--mpi`` has Slurm's default mode."""
+    """Return the launch mode of the launch named ``launch``; for ``srun``, the mode is Slurm's default."""
     if launch != "srun":
         return launch  # type: ignore[return-value] # the other names are modes
     default = (host.slurm.mpi_default if host.slurm else None) or "none"
@@ -188,7 +188,7 @@ OVER_UCX = {
     "OMPI_MCA_opal_common_ucx_tls": "any",
     "OMPI_MCA_opal_common_ucx_devices": "any",
 }
-"""Settings that make UCX send messages without a fast network; UCX then differs only in the network."""
+"""Settings that make Open MPI use UCX although the nodes have no fast network."""
 
 TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("--cleanenv", {}, ("--cleanenv",), 1),

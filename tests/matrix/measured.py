@@ -32,7 +32,7 @@ _LAUNCHERS = {
 }
 """File names of launchers that a Linux distribution installs as links."""
 _SERVER = {"4.1.8": "3.2.5", "4.1.7": "3.2.5", "4.1.4": "4.2.2", "5.0.7": "5.0.7"}
-"""PMIx release of each measured launcher: built into Open MPI, or in Debian's package of it."""
+"""PMIx release by the launcher's Open MPI release; the PMIx is part of Open MPI, or a Debian package."""
 
 _NOT_A_LAUNCH_OF_OURS: tuple[tuple[str, str], ...] = (
     ("the launcher inside is itself a rank of srun", r"under srun --mpi=(pmi2|pmix)"),
@@ -42,7 +42,7 @@ _NOT_A_LAUNCH_OF_OURS: tuple[tuple[str, str], ...] = (
     ("another Python of the image is started, without MPI", r"system python"),
     ("the user of the jobs was root, for whom --fakeroot changes nothing", r"--fakeroot"),
 )
-"""Reasons why toolkit would never make such a launch, each with a pattern that finds the cells."""
+"""Reasons why toolkit would never make a measured launch, each with a pattern for the cell's ``trap``."""
 
 
 @dataclass(frozen=True)

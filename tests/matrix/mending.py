@@ -1,4 +1,4 @@
-"""Find for each failing launch the recorded launch that fixes it, with a plan of the engine that worked.
+"""Find the fix of each failing launch: a recorded launch that worked with the engine's plan.
 
     python -m tests.matrix.mending
 
@@ -22,8 +22,8 @@ Chosen = Callable[[Cell], Plan | None]
 def mended(cells: list[Cell], chosen: Chosen) -> list[Cell]:
     """Return the cells, with the name of the working cell in ``fixed_by`` of each failing cell.
 
-    The working cell is the same launch with the engine's plan. For a launch without a trap, it may be the
-    launch mode that the engine would choose.
+    The working cell is the same launch with the engine's plan. If there is no such cell, and the failing
+    launch has no trap, the working cell uses the launch mode that the engine chooses.
     """
     same = {_kind(cell): cell.name for cell in cells if _mends(cell)}
     works = {words(cell, cell.plan): cell.name for cell in cells if cell.outcome == "ok" and not cell.trap}

@@ -66,7 +66,7 @@ class Place:
 
     @property
     def before(self) -> str:
-        """Return the lines of a job script before the launch command, which podman needs."""
+        """Return the lines that podman needs in a job script before the launch command; else nothing."""
         return f". {_FOLDER}/podman.sh\n" if self.podman else ""
 
     def facts(self) -> HostFacts:

@@ -31,12 +31,12 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One recorded launch and its outcome.
 
     ``flavour`` is the key of the host's facts (:func:`place_name`). ``launch`` is the launch's name in
-    tables; ``srun`` is srun without ``--mpi``. ``plan`` and ``request`` are the engine's values. ``argv`` is
-    the command that ran, with IMAGE as the file. ``start`` says whether the launch ran in a batch script or
-    directly from the login node. ``environment`` has the variables that the job inherited in addition to the
-    host's facts. ``host_changes`` has the changed facts of the host. ``seen`` counts the outcomes of all
-    tries. ``outcome`` is the most frequent outcome; ``sizes``, ``exit`` and ``line`` are from the last try
-    with this outcome. ``fixed_by`` is the name of the cell with the fix.
+    tables; ``srun`` is srun without ``--mpi``. ``plan`` and ``request`` are the engine's values. ``argv``
+    is the command that ran, with IMAGE in place of the SIF. ``start`` says whether the launch ran in a
+    batch script or directly from the login node. ``environment`` has the variables that the job inherited
+    in addition to the host's facts. ``host_changes`` has the changed facts of the host. ``seen`` counts the
+    outcomes of all tries. ``outcome`` is the most frequent outcome; ``sizes``, ``exit`` and ``line`` are
+    from the last try with this outcome. ``fixed_by`` is the name of the cell with the fix.
     """
 
     name: str
@@ -106,8 +106,8 @@ def image_record(facts: ImageFacts, said: dict[str, Any]) -> ImageRecord:
 
 
 def as_started(facts: ImageFacts, host: HostFacts) -> ImageFacts:
-    """Return an image's facts in the format that the host's runtime starts: an archive, a folder, or a
-    SIF.
+    """Return an image's facts as if the image had the format that the host's runtime starts: an archive, a
+    folder, or a SIF.
     """
     name = host.runtime.name if host.runtime else ""
     if name == "ch-run":
@@ -201,7 +201,7 @@ _NEW: dict[str, dict[str, Any]] = {
     "plan": {"program": "mpi", "starter": ""},
     "request": {"program": None, "command": [], "joins": [], "says": {}},
 }
-"""Fields that later versions added, with their default values; a cell omits fields with these values."""
+"""Fields that the oldest records lack, with their default values; a cell omits fields with these values."""
 
 
 def _line(cell: Cell) -> dict[str, Any]:

@@ -5,9 +5,9 @@
                                [--again] [--facts-only] [--held-out FOLDER]
 
 Variants are ``naive``, ``planned``, ``trap`` and ``mended``. On each flavour, the program first uses the
-nodes' own MPI, and then each MPI that images.toml marks as a centre's MPI. --central selects some of the
-latter ('' selects none). The program skips launches that are recorded with the same plan. The clusters are
-called matrix-FLAVOUR, and stay up.
+nodes' own MPI, and then each MPI that images.toml marks as a centre's MPI. --central selects the centre's
+MPIs by their images ('' selects none). The program skips launches that are recorded with the same plan. The
+clusters are called matrix-FLAVOUR, and stay up.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Score the engine on a folder with cells.jsonl and images.json: ``python -m tests.matrix.score [FOLDER]``.
 
-The program prints the number of exact predictions and of predictions by chance, the confusion table, and
-every cell whose first predicted outcome is wrong.
+The program prints the number of exact predictions, the confusion table, and every cell whose first predicted
+outcome is wrong. It also counts the cells whose outcome is in the prediction's ``by_chance``.
 """
 
 import sys

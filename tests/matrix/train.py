@@ -42,7 +42,7 @@ def sif(recipe: str) -> Path:
 
 
 def ensure(recipe: str) -> Path:
-    """Return the SIF of a recipe; build it if it is missing, even if an existing SIF is out of date."""
+    """Return the SIF of a recipe; build it if it is missing. An existing SIF may be out of date."""
     target = sif(recipe)
     if not target.is_file():
         toolkit("image", "build", recipe, timeout=3600)

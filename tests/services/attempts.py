@@ -13,7 +13,7 @@ from tests.services.program import toolkit
 from tests.services.programs import PROGRAMS
 
 _COPIED = {".env"}
-"""Files that ``toolkit launch`` does not copy to a cluster; ``toolkit doctor`` does not check for this."""
+"""Files that ``toolkit launch`` does not copy to a cluster; ``toolkit doctor`` does not report them."""
 _JOBS = "$(ls ~/.local/state/toolkit/jobs 2> /dev/null | wc -l)"
 
 
@@ -79,7 +79,7 @@ def _write(program, folder):
 
 
 def attempt_on_login(name, cluster, image):
-    """Launch a program on the login node, from the program's folder, as with sbatch.
+    """Write a program's folder on the login node, and launch the program there.
 
     ``image`` is the path of the SIF file on the login node.
     """

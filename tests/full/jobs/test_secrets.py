@@ -18,7 +18,7 @@ TOLD = 'echo "arrived $(printf %s "$MY_SECRET" | sha256sum | cut -c1-16) $PLAIN"
 
 
 def with_text(text):
-    """Return the argument lists that contain a text, of all processes on this machine and in the nodes'
+    """Return the argument lists that contain ``text``, from all processes on this machine and in the nodes'
     containers.
     """
     found = []

@@ -18,7 +18,7 @@ from toolkit.versions import is_same_version
 
 OPERATIONS = ("mpi", "gloo")
 LEFT = ("base", "python", "keras")
-"""Components that the facts about an image have under another name, or not at all."""
+"""Components that the version test skips: the image's facts lack them, or have them in another form."""
 
 
 @pytest.fixture(scope="module")

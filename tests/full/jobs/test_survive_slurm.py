@@ -20,7 +20,7 @@ from toolkit.cluster.plan import container
 
 TRAIN, TEST = 6_400, 1_000
 EPOCHS = 8
-"""Epochs per rank; in one epoch, two ranks together make two passes over the data."""
+"""Epochs in the metrics. With two ranks, an epoch is two passes over the data; ``--epochs`` counts passes."""
 
 NOISE = 0.015
 """Largest allowed difference in accuracy; two undisturbed runs with different seeds differ by less."""
@@ -81,7 +81,7 @@ class Run:
         return status, "\n".join(self.said)
 
     def stop(self):
-        """Stop the job and the following process, if they still run after a failed test."""
+        """Stop the job and the process that follows it, if they still run after a failed test."""
         if self._process.returncode is None:
             as_root(self.cluster, "scancel", "--user=ada")
             self._process.kill()
@@ -253,9 +253,9 @@ def test_a_disk_that_is_full_is_named_and_once_there_is_room_it_goes_on(cluster,
 
 
 def test_a_time_limit_that_is_reached_is_followed_by_the_next_job(launch, whole):
-    """Slurm checks time limits every 30 s, so a warning of 10 s arrives 20 to 50 s after the start.
+    """The warning is due 50 s after the start; Slurm checks times every 30 s, and can warn up to 30 s early.
 
-    The training needs longer than that on any machine: four times EPOCHS took 50 s.
+    The training must run longer than 50 s on any machine: 4 * EPOCHS took 50 s, so it has 7 * EPOCHS.
     """
     epochs = 7 * EPOCHS
     run = launch(

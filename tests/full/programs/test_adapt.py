@@ -58,8 +58,8 @@ def boxed(engine, locked):
 
 @pytest.fixture(scope="module")
 def digits(boxed, mnist, tmp_path_factory):
-    """Return a folder with 9,001 digits for training, an odd number for two ranks, and 4,157 digits for
-    testing.
+    """Return a file of digits for each kind of program. The file has 4,157 digits for testing and 9,001 for
+    training, which two ranks cannot divide evenly.
     """
     folder = tmp_path_factory.mktemp("digits")
 
@@ -83,8 +83,8 @@ def digits(boxed, mnist, tmp_path_factory):
 
 
 def seeded(text):
-    """Return a script with a fixed seed, set before it imports its framework: accuracies then do not differ
-    by chance.
+    """Return a script that sets a fixed seed before it imports its framework, so that each run gives the same
+    accuracy.
     """
     first = re.search(r"^(?:import|from) (torch|tensorflow|keras)\b", text, re.MULTILINE)
     torch = first[1] == "torch"

@@ -53,7 +53,7 @@ def test_options_of_torchrun_give_the_size_of_the_job(cluster, locked, tmp_path)
 
 @pytest.fixture(scope="module")
 def with_packages(locked, tmp_path_factory):
-    """Return the path of an environment file with Lightning and accelerate over the image for PyTorch."""
+    """Return the path of an environment file that adds Lightning and accelerate to the PyTorch image."""
     locked("torch-cpu")
     folder = tmp_path_factory.mktemp("packages")
     (folder / "requirements.txt").write_text("lightning\naccelerate\n")

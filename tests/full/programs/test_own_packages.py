@@ -1,5 +1,5 @@
-"""Test the commands of docs/howto/own-packages.md as an ordinary user on a login node, and a changed
-image.
+"""Test the commands of docs/howto/own-packages.md as an ordinary user on a login node, and test that toolkit
+refuses a launch with a changed image.
 """
 
 import io

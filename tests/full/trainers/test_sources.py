@@ -1,4 +1,4 @@
-"""Test the data sources and the distributor in the training image, with TensorFlow and mpi4py.
+"""Test the data sources and the DataDistributor in the training image, with TensorFlow and mpi4py.
 
 Each of the two programs below runs once in a container, and the tests check its output.
 """

@@ -1,6 +1,7 @@
-"""Test that stopped and killed trainings, and trainings on a full disk, resume and reach the same result.
+"""Test that a training that was stopped, killed or ran out of disk space resumes, and reaches the result of
+an undisturbed training.
 
-A training stops after its first 32 steps if the stop file exists before the start.
+A training stops after its first 32 steps if the file ``stop-asked`` exists when the training starts.
 """
 
 import json

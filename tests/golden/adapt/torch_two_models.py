@@ -1,4 +1,4 @@
-"""An encoder and a classifier, each with an optimizer; one is also trained as an autoencoder."""
+"""An autoencoder, and a classifier of its code; each has its own optimizer."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

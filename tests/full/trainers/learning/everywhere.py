@@ -66,8 +66,8 @@ WORLD.begin()
 
 
 def by_trial():
-    """Return the batch size that --batch-size auto finds, and its mean over all ranks, which must be the
-    same.
+    """Return the batch size that --batch-size auto finds on this rank, and the mean over all ranks. Both
+    numbers must be equal.
     """
     inputs, classes = papers.samples()
     data = Samples(np.tile(inputs, (20, 1)), np.tile(classes, 20))

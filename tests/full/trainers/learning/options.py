@@ -1,7 +1,8 @@
 """Print the effects of command-line options in one process, as JSON on the last line; runs in the training
 image.
 
-With an argument, two ranks train on images of which some cannot be read.
+Two ranks run the program with an argument: ``two-ranks`` trains on images of which one is truncated, and
+``masks`` records the dropout of each rank.
 """
 
 import json
@@ -88,8 +89,8 @@ def image(number):
 
 
 def png(_):
-    """Return a PNG that was made without TensorFlow, because TensorFlow must not compute before its
-    settings.
+    """Return a PNG made without TensorFlow, because the trainer must configure TensorFlow before TensorFlow
+    computes anything.
     """
 
     def chunk(kind, data):
@@ -202,7 +203,7 @@ def measured():
 
 
 def two_ranks():
-    """Train on images of which one is truncated: an image of this rank or of the other rank."""
+    """Train as one of two ranks; each rank has its own folder of images, in which one image is truncated."""
     where = folders(DATA / os.environ["OMPI_COMM_WORLD_RANK"], png)
     cut = where / "train/class-3/3.jpg"
     cut.write_bytes(cut.read_bytes()[:700])

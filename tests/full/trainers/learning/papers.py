@@ -45,7 +45,9 @@ class Sgd:
 
 
 class Uncorrected(Sgd):
-    """SGD by Goyal et al. 2017, equation 10, without its correction: the velocity includes the old rate."""
+    """SGD by Goyal et al. 2017, equation 10, without momentum correction: the velocity includes the rates of
+    earlier steps.
+    """
 
     def step(self, now, found, rate):
         for i, gradient in enumerate(found):

@@ -56,7 +56,7 @@ def signalled(name, strategy, count, victim, number):
 
 
 def alone(name, strategy, count, *options):
-    """Start only the first of ``count`` ranks; with 0, start a process without a launcher's variables."""
+    """Start only rank 0 of ``count`` ranks; if ``count`` is 0, start a process without Slurm's variables."""
     if count:
         return ranks(name, strategy, count, *options, started=1)
     words = [sys.executable, "/test/small.py", "--output", f"/out/{name}", "--strategy", strategy, *options]

@@ -1,5 +1,6 @@
-"""Use ``ranks.aggregate`` on two ranks from init to finalize, with two teams of different schedules, as for a
-GAN.
+"""Use ``ranks.aggregate`` on two ranks, from ``init`` to ``finalize``.
+
+Two teams of gradients are synchronous in different steps, as in the training of a GAN.
 """
 
 import os

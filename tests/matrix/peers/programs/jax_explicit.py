@@ -1,4 +1,4 @@
-"""A JAX script that passes the values of the job script to JAX."""
+"""A JAX script that passes address, size and rank from the job script's variables to JAX."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A training by Lightning's Trainer, as Lightning's documentation shows it; `WORLD` is nodes times ranks."""
+"""A training by Lightning's Trainer, as Lightning's documentation shows it."""
 
 import argparse
 import json
