@@ -30,8 +30,8 @@ def on_a_terminal(words: Sequence[str], typed: str = "", **env: str) -> bytes:
     """Run ``toolkit`` with all three streams on a pseudo-terminal, and return the written bytes.
 
     ``typed`` are a user's key presses, which the terminal prints, too. Colours are off unless ``env`` has
-    ``NO_COLOR=""``. ``code`` in ``env`` replaces the program. Variables of Python in ``env`` start a new
-    Python.
+    ``NO_COLOR=""``. The key ``code`` of ``env`` is Python code to run instead of ``toolkit``. The program
+    runs in a forked process or, if ``env`` has a variable that begins with PYTHON, in a new Python.
     """
     code = env.pop("code", "")
     usual = {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}

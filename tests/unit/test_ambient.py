@@ -1,4 +1,6 @@
-"""Test that toolkit uses a file that no option names only if no other user can write it."""
+"""Test the files that toolkit uses although no option names them: toolkit refuses a file that another user
+can write.
+"""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test the inputs of `tests.benchmarks.scale`: lists, answers and outputs have the stated size."""
+"""Test the inputs of `tests.benchmarks.scale`: lists, answers and outputs have the requested size."""
 
 from tests.benchmarks.scale import texts
 from tests.benchmarks.scale.timed import Taken, timed

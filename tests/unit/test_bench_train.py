@@ -52,7 +52,7 @@ def test_close_races_take_turns_while_they_run_and_those_of_messages_of_whole_pr
 
 
 def turns(folder, me, log):
-    """Start a program that runs three epochs in turns, as the benchmark's programs do."""
+    """Start one of two programs that run three epochs each and take turns after the first epoch."""
     program = (
         "import sys, time; from baton import Baton; baton = Baton()\n"
         "for epoch in range(3):\n"
@@ -88,8 +88,8 @@ while True:
 
 @pytest.fixture
 def held_program(monkeypatch):
-    """Return a function that starts a held program without a container, because a container pauses all
-    processes.
+    """Return a function that starts a program in ``held.Held`` and sends its signals only to the program. In
+    a container, ``held.send`` sends them to all processes.
     """
     monkeypatch.syspath_prepend(str(INSIDE))
     held, begun = importlib.import_module("held"), []

@@ -1,4 +1,4 @@
-"""Test which state a forked process shares with a newly started process."""
+"""Test that a process that ``tests.forked`` forks behaves like a newly started Python process."""
 
 import json
 import os

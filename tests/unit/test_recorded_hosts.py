@@ -62,8 +62,8 @@ PRINTED = frozenset(
         "type.googleapis.com",
     }
 )
-"""Words that look like host names, in logs: this machine, packages, nodes, types, registries, devices, and a
-CVMFS folder; in golden scripts: an attribute in Python code.
+"""Words in logs and golden scripts that look like host names. Examples are ``java.io`` (a package),
+``type.googleapis.com`` (a type) and ``quay.io`` (a registry).
 """
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")
 """Names that RFC 2606 and RFC 6761 reserve for examples."""

@@ -117,7 +117,9 @@ def test_a_table_has_all_rows_of_its_data(test, count):
 
 
 def test_every_recorded_launch_is_replayed_once_by_its_flavour():
-    """Each of the two tests of the record checks the cells of one flavour at a time."""
+    """Two tests of test_truth.py together check each recorded launch once; a row has the launches of one
+    cluster.
+    """
     cells = record.load().cells
     walked = [
         cell.name

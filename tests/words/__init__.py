@@ -1,1 +1,1 @@
-"""The vocabulary check, which finds words that docs/writing.md replaces in all text for readers."""
+"""The vocabulary check, which finds words that text for readers must not contain (see docs/writing.md)."""

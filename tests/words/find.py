@@ -44,8 +44,8 @@ class Words(msgspec.Struct, forbid_unknown_fields=True, dict=True):
         return {word.word: _compiled(word.allow) for word in self.word if word.allow}
 
     def matches(self, text: str) -> Iterator[tuple[Word, int, int]]:
-        """Yield the listed words in a text with start and end; if two words match, the first in the file
-        counts.
+        """Yield the listed words in a text with start and end. If two rows of ``words.toml`` match at the
+        same place, the first row counts.
         """
         small = text.lower()
         small = small if len(small) == len(text) else text

@@ -1,4 +1,4 @@
-"""Test how layers combine, and layers that no engine would unpack."""
+"""Test how the layers of an image combine, and that toolkit refuses layers that no engine would unpack."""
 
 import tarfile
 

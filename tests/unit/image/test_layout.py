@@ -21,7 +21,9 @@ def sha(content: bytes) -> str:
 
 
 def archive(*, named=None, leave_out=(), layers=LAYERS):
-    """Return a docker-archive in the format of engines before 25: a folder per layer, the list at the end."""
+    """Return a docker-archive as engines before 25 write it: a folder per layer, and ``manifest.json`` at the
+    end.
+    """
     config = json.dumps({"rootfs": {"diff_ids": named or [f"sha256:{sha(layer)}" for layer in LAYERS]}})
     names = [f"{number}/layer.tar" for number, _ in enumerate(layers)]
     manifest = json.dumps([{"Config": "config.json", "Layers": names, "RepoTags": None}])

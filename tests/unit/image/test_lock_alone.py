@@ -1,4 +1,4 @@
-"""Test that an image depends only on its lock, and not on today's rows."""
+"""Test that an image depends only on its lock, and not on today's rows in ``recipes/knowledge``."""
 
 import shutil
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ LOCKED = [name for name in names() if load_lock(name)]
 
 @pytest.fixture(scope="module")
 def shipped_now() -> dict[str, object]:
-    """Return the texts and files that toolkit makes with the shipped rows."""
+    """Return what toolkit makes from each shipped lock with the shipped rows in ``recipes/knowledge``."""
     return made()
 
 

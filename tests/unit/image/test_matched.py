@@ -1,4 +1,6 @@
-"""Test the recipe that toolkit makes for an image: from available rows, and only if it would work."""
+"""Test the recipe that toolkit finds for an image and a host: toolkit can build it, and predicts that it
+works.
+"""
 
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
 from tests.unit.tables import every_row

@@ -1,4 +1,4 @@
-"""Test the facts about an image's MPIs: which MPI programs load, and the description of each."""
+"""Test the facts about the MPIs of an image: the description of each, and which of them the programs load."""
 
 import struct
 import tempfile

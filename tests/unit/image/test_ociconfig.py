@@ -1,4 +1,4 @@
-"""Test how toolkit reads an image's configuration from the engine, and the latest time of its files."""
+"""Test how toolkit reads an image's configuration from the engine, and chooses the time of a SIF."""
 
 from types import SimpleNamespace
 

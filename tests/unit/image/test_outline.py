@@ -1,4 +1,4 @@
-"""Test that toolkit renders an outline for recipes that cannot be built on this machine."""
+"""Test the outline: the Dockerfile that toolkit renders from a recipe that toolkit cannot build."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test the options of a conversion, full disks, and errors of a runtime."""
+"""Test the conversion of a Docker image to a SIF: full disks, errors of a runtime, and reuse of a SIF."""
 
 import errno
 from types import SimpleNamespace
@@ -130,7 +130,7 @@ OURS = OciConfig(Env=("A=b",), Labels={"toolkit.source": "1"})
 
 
 def made(path, config, packing=DEFAULT):
-    """Write a SIF as a conversion does, with its checksum."""
+    """Write a SIF and its checksum file, as a conversion from a Docker image does; return the checksum."""
     labels = singularityd.labels(config, "x:y", "amd64", 0, packing.name)
     metadata = singularityd.metadata(config, labels, "text")
     objects = metadata_objects("text", metadata, msgspec.json.encode(config))

@@ -1,4 +1,4 @@
-"""Test the reader of a SIF's table, which toolkit uses to start and to sign an image."""
+"""Test both readers of a SIF: ``read_table`` lists its objects, ``read_sif`` finds its root file system."""
 
 import io
 import struct
@@ -16,7 +16,7 @@ PATH = Path("image.sif")
 WHOLE = sif(b"hsqs" + bytes(96))
 TABLE, OBJECT = 128, 128 + 585
 PLACE, SIZE = 17, 25
-"""The offsets in a descriptor at which the object's offset and the object's size begin."""
+"""The positions of two fields in a descriptor: the object's offset, and the object's size."""
 
 
 def patched(at: int, number: int, code: str = "<q") -> bytes:

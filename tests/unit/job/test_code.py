@@ -1,4 +1,4 @@
-"""Test the user's program: the command, the start folder, the copied files, and the refusal of several
+"""Test the user's program: its command, start folder and copied files, and the error if it never joins its
 ranks.
 """
 

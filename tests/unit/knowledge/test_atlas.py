@@ -1,4 +1,6 @@
-"""Test the shipped profiles of current machines: sources, dates, and the recipe in the job scripts."""
+"""Test the shipped profiles of current machines: sources, dates, and the profile's settings in the job
+script.
+"""
 
 import re
 

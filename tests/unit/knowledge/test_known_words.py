@@ -1,4 +1,4 @@
-"""Test the words, sizes and switches in rows: other text of the project uses each word that has a digit."""
+"""Test words with a digit, sizes in bytes, and yes/no keys in the knowledge tables."""
 
 import importlib
 import inspect

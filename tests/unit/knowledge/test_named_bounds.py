@@ -1,4 +1,4 @@
-"""Test that the texts of a row, or another row, name each bound of the row's releases."""
+"""Test that a text of the row names each bound of its releases, or that another row starts or ends there."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ UNNAMED = {
     "runtime vulnerable": "<1.4.5 <4.4.2",
     "settings setting": "<2019 <5.0a0",
 }
-"""Bounds that the texts of their rows do not name, because a source covers more releases, by table."""
+"""Bounds of each table that no text of the row names, and at which no other row starts or ends."""
 BOUND = re.compile(rf"(>=|<=|==|<|>)\s*({VERSION.pattern})")
 
 
@@ -60,8 +60,8 @@ def bounds_text(row: Row) -> list[str]:
 
 
 def named(sign: str, version: str, texts: str) -> bool:
-    """Return whether texts name a release at a bound: the bound itself or, of an upper bound, the release
-    series before it.
+    """Return whether texts name a bound's release or, for an upper bound, the series before it (4.1 for
+    ``<4.2``).
     """
     bound = order(version)
     while len(bound) > 1 and bound[-1] == 0:
@@ -75,7 +75,7 @@ def named(sign: str, version: str, texts: str) -> bool:
 
 
 def unnamed() -> Iterator[str]:
-    """Yield the table and the bound of each bound that no text names, and that no other row continues."""
+    """Yield table and bound for each bound that no text names, and at which no other row starts or ends."""
     for name, row, others in rows():
         texts = " ".join(text for key in TEXTS for text in flat(row.get(key, "")))
         near = " ".join(text for other in others if other is not row for text in bounds_text(other))

@@ -1,4 +1,4 @@
-"""Test that error numbers have the meaning of the system or of the library's documentation."""
+"""Test that each error number has the meaning that the system or the library's documentation gives it."""
 
 import errno
 import os

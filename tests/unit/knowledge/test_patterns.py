@@ -1,4 +1,4 @@
-"""Test that texts show what each pattern for names of images, packages, archives and devices finds."""
+"""Test each pattern for names of images, packages, archives and devices with a name that it must find."""
 
 import re
 from typing import Any

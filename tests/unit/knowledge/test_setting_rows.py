@@ -13,7 +13,7 @@ PREFIXES = {
     "MV2_": "mvapich2",
     "OMPI_MCA_": "openmpi",
 }
-"""The MPI that reads variables with a prefix."""
+"""Prefixes of variables, each with the MPI that reads these variables."""
 NO = {"0", "no", "false", "off", "disabled", "disable"}
 YES = {"1", "yes", "true", "on", "enabled", "enable"}
 OLD_DEVICES = {"mrail", "nemesis", "psm", "sock"}

@@ -1,4 +1,4 @@
-"""Test the numbers and names of the small tables: other rows, the texts of the row, or definitions agree."""
+"""Test that numbers and names in the small knowledge tables agree with other rows, texts or documentation."""
 
 import re
 import resource
@@ -18,7 +18,7 @@ POSITIONS = {
     "torch.multiprocessing.spawn": "fn args nprocs join",
     "torch.utils.data.DataLoader": "dataset batch_size shuffle sampler batch_sampler num_workers",
 }
-"""The first arguments of functions, in the order of their documentation."""
+"""The names of the first parameters of PyTorch's and JAX's functions, in the documented order."""
 REASONS = [
     "NodesRequired",
     "QOSMinGRES",

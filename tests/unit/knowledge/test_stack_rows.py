@@ -20,13 +20,17 @@ OF_ROW = {
     "jax": ("jax", "jaxlib"),
     "cuda": ("cuda-toolkit[cudart]",),
 }
-"""Components with wheels of other names; the wheels have the version of the row."""
+"""By component, the names of the wheels that have the version of the component's row. The wheel of any other
+component has the component's name.
+"""
 DRIVERS = tables("cuda")["major_driver"]["minimum"]
 RECORDS = json.loads((Path(__file__).parents[2] / "matrix" / "images.json").read_text("utf-8"))
 STACKS_TEXT = text("stacks")
 PATCHES = Path(__file__).parents[3] / "recipes" / "patches"
 NAMED = {version for *_, row in ROWS for version in VERSION.findall(row["source"])}
-"""All versions that sources name: the source of a PyTorch names the versions of its CUDA libraries."""
+"""All versions that the sources of rows name. For example, the source of a PyTorch row also names versions of
+CUDA libraries.
+"""
 LOCKS = "\n".join(locks())
 REFERENCE = re.compile(r"(?:(debian|pypi|source|published) )?(\S+)")
 

@@ -1,4 +1,4 @@
-"""Test the yes/no keys of rows: a row states a switch only for the value that is not the usual one."""
+"""Test the yes/no keys of rows: a row states such a key only if its value differs from the usual value."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,7 +6,9 @@ from tests.unit.knowledge.rows import FILES, Row, tables
 from tests.unit.tables import every_row
 
 WITHOUT = {"batch", "card", "forked", "found", "mpiexec", "named", "ssh"}
-"""Keys of rows about launches without something; all other switches of rows are true."""
+"""Yes/no keys that rows set only to false. Rows set the other yes/no keys only to true, except those in
+``BOTH``.
+"""
 BOTH = {"alone", "data_centre", "own_shm", "step"}
 """Keys of tables that have a row for each value."""
 

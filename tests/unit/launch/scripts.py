@@ -41,7 +41,7 @@ DESCRIBED = {
     "shifter": "tar",
     "sarus": "tar",
 }
-"""Runtimes whose scripts the project never ran, with the end of an image's name for each."""
+"""Runtimes whose scripts the project never ran, each with the file extension of its images."""
 BECAUSE = "Open MPI 4.1.4 in the image uses PMIx 4.2.2, compatible with Slurm's PMIx 5.0.7"
 
 EVERYTHING = spec(
@@ -223,7 +223,7 @@ def run(script: str, folder: Path, *, ends: int = 0, **environment: str) -> Ran:
 
 
 def given_to(folder: Path, name: str) -> str:
-    """Return a variable's value in the job's ranks, from the file that the launch line names."""
+    """Return the value that a job's ranks get for a variable from the job's file ``variables.sh``."""
     words = ["sh", folder / "variables.sh", "sh", "-c", f'printf "%s" "${name}"']
     return subprocess.run(words, check=True, capture_output=True, env={}, timeout=20).stdout.decode()
 

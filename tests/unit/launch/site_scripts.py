@@ -48,7 +48,7 @@ JOBS = {
     "perlmutter": JobFile(gpus_per_node=4, ranks_per_node=4, account="train_g"),
     "marenostrum5": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=20, account="train"),
 }
-"""Requests other than MNIST on two nodes, by site; each script shows a special feature of its site."""
+"""Options by site, in addition to MNIST on two nodes; each script shows a special feature of its site."""
 
 IMAGE = ImageFacts(
     path="tf2.15-cpu.sif",

@@ -70,7 +70,9 @@ _SWEEPS = [
 
 @st.composite
 def jobs(draw):
-    """Return a job with at most one wrong checked field, so that bash runs most of the generated jobs."""
+    """Return a job in which at most one field has a malicious value. toolkit accepts most of these jobs, so
+    that bash runs their scripts.
+    """
     words = text.filter(lambda word: "\0" not in word)
     values = {"command": tuple(draw(st.lists(words, min_size=1, max_size=4)))}
     values |= {field: good for field, good in GOOD.items() if draw(st.booleans())}

@@ -487,7 +487,7 @@ def test_every_value_in_the_template_is_quoted_or_checked():
 
 
 def stop_at_once(line):
-    """Kill the process as soon as it runs ``sleep``, after its line ``up``."""
+    """If the line is ``up``, wait for the job's command ``sleep`` and kill it."""
     deadline = time.monotonic() + 20
     while line == "up" and subprocess.run(["pkill", "-f", f"^sleep 30{os.getpid()}"]).returncode:
         assert time.monotonic() < deadline

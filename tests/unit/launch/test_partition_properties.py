@@ -88,8 +88,8 @@ def fits(part: dict, asked: dict, profile: dict) -> bool:
 
 
 def check_job(job: JobFile, asked: dict, profile: dict) -> None:
-    """Check that a job has the requested values, and that it fits its partition with toolkit's other
-    values.
+    """Check that a job has the requested values, and that these values and toolkit's additions fit its
+    partition.
     """
     assert {name: getattr(job, name) for name in asked} == asked
     parts = {part["name"]: part for part in profile.get("partitions", ())}

@@ -1,4 +1,4 @@
-"""Test how toolkit makes image facts from measurements, also for images outside the record."""
+"""Test how ``tests.matrix.measured`` makes image facts from recorded and from changed measurements."""
 
 import json
 

@@ -53,7 +53,7 @@ def test_a_cell_that_nobody_looked_at_is_predicted_as_it_happened(flavour: str):
 
 
 def test_chance_is_named_where_it_was_seen_and_hides_no_silent_failure():
-    """Few predictions have an outcome by chance, and repeated launches have shown each such outcome.
+    """Few predictions list outcomes in ``by_chance``, and repeated launches have shown each listed outcome.
 
     An ``unknown`` prediction lists the possible outcomes of a single launch.
     """

@@ -228,7 +228,7 @@ def test_one_command_asks_the_place_and_its_nodes():
 
 
 def one_question(text: bytes) -> bytes:
-    """Return the script without the probe's questions after the first, because the first is fast."""
+    """Return the probe's script with only its first question, so that the script runs fast."""
     before, _, rest = text.partition(b"\nask kernel")
     _, end, after = rest.partition(b"\nprintf '@end\\n'\n")
     return before + end + after

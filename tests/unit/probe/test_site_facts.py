@@ -1,4 +1,4 @@
-"""Test how toolkit reads the probe's answers for a site profile, from real programs and other centres."""
+"""Test how toolkit reads the probe's answers for a site profile, with recorded and constructed answers."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Test the order of an explanation of job output: root line, cause or class, steps, advice."""
+"""Test the order of an explanation of job output: the root line (the first line that reports the failure),
+then cause or class, steps, advice.
+"""
 
 import msgspec
 

@@ -28,8 +28,8 @@ _PIECES = re.compile(r"\r|\n|\x1b\[(\d*)([A-Za-z])|\x1b\[\?\d+[hl]|[^\r\n\x1b]+"
 
 
 def on_terminal(code, out=None):
-    """Run ``code`` with a terminal for its errors, and for its output without ``out``; return the terminal's
-    text.
+    """Run ``code`` with standard error on a terminal, and standard output on ``out`` or, without ``out``, on
+    the terminal. Return the terminal's text.
     """
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}

@@ -1,4 +1,4 @@
-"""Test the output stream, and that every module uses it."""
+"""Test that ``SafeStream`` escapes control characters, and that every module prints through it."""
 
 import io
 import re

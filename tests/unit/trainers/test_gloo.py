@@ -1,5 +1,5 @@
-"""Test the Gloo rendezvous of ranks without MPI: Slurm's variables, the store, its search, and the
-processes.
+"""Test the Gloo rendezvous of ranks without MPI: Slurm's variables, rank 0's store, how ranks find the store,
+and the processes.
 """
 
 import ast

@@ -1,5 +1,5 @@
-"""Test the first epoch of a training, and which settings must equal the settings of the resumed
-checkpoint.
+"""Test at which epoch a training resumes from a checkpoint, and which settings must equal the checkpoint's
+settings.
 """
 
 import math
@@ -130,7 +130,7 @@ def test_checkpoints_that_cannot_be_reached_are_one_line_and_status_1(tmp_path, 
 
 
 class Sums(Single):
-    """A rank of two with the given sums over both ranks; it records the arguments of ``agree``."""
+    """One of two ranks, whose sums over both ranks are ``sums``; it records the arguments of ``agree``."""
 
     size = 2
 

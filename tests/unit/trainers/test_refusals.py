@@ -1,4 +1,6 @@
-"""Test options that a trainer refuses before it loads a framework: of other strategies, or without effect."""
+"""Test that a trainer refuses options of another strategy, and options without effect, before it loads a
+framework.
+"""
 
 import re
 from dataclasses import replace
@@ -41,7 +43,7 @@ def verdict(strategy, words):
 
 
 def rows():
-    """Yield each option in the page's table, its arguments, and what the page says for each strategy."""
+    """Yield each option in docs/strategies.md's table, its arguments, and the table's text by strategy."""
     lines = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
     start = next(n for n, line in enumerate(lines) if line.startswith("| option |"))
     names = [cell.strip(" `") for cell in lines[start].strip("|").split("|")][1:]

@@ -17,8 +17,8 @@ def _no_marks(monkeypatch):
 
 
 def container(root, made, process=1000.0):
-    """Create a container's files: ``/etc/passwd`` from now, a process ``process`` s older; return the
-    time.
+    """Create a container's files: a new ``/etc/passwd``, and a process that is ``process`` seconds older.
+    Return the time of ``/etc/passwd``.
     """
     (root / "etc").mkdir()
     (root / "proc" / "self").mkdir(parents=True)

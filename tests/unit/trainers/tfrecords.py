@@ -46,7 +46,9 @@ def _varint(value: int) -> bytes:
 
 
 def example(image: bytes, label: int, image_key: str = "image/encoded") -> bytes:
-    """Return a tf.train.Example: features, a map of names to lists of bytes (1) or integers (3)."""
+    """Return a serialized tf.train.Example with an image and its label. In its protobuf messages, field 1 of
+    a value has bytes and field 3 has integers.
+    """
     values = {
         image_key: _field(1, _field(1, image)),
         "image/class/label": _field(3, _field(1, _varint(label))),

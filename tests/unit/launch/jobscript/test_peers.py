@@ -102,7 +102,9 @@ def get_world_size(): return int(os.environ["SIZE"])
 
 
 def check(folder, tasks, **env):
-    """Run the check with a fake PyTorch whose world size comes from the variables."""
+    """Run the check with a fake PyTorch; ``env`` sets its world size (SIZE) and the sum over its ranks
+    (TOTAL).
+    """
     (folder / "torch" / "distributed").mkdir(parents=True, exist_ok=True)
     (folder / "torch" / "__init__.py").write_text(FAKE)
     (folder / "torch" / "distributed" / "__init__.py").write_text(DIST)

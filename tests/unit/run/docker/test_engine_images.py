@@ -131,7 +131,7 @@ MANIFEST_ID = "sha256:" + "5" * 64
 
 
 class Store:
-    """A fake engine that names each loaded image ``calls`` and then prints the lines ``says``."""
+    """A fake engine in which a loaded image has the name ``calls``, and a load prints the lines ``says``."""
 
     def __init__(self, calls, says, knows=()):
         self.calls, self.says, self.names, self.loads = calls, says, dict.fromkeys(knows, calls), 0

@@ -8,8 +8,8 @@ import pytest
 
 
 class Server:
-    """The server; ``answers`` has for each ``METHOD /path`` (status, headers, body), a function, or a
-    list.
+    """The server; ``answers`` maps ``METHOD /path`` to (status, headers, body), or to a function that returns
+    them. A list contains successive answers, and its last answer repeats.
     """
 
     def __init__(self):

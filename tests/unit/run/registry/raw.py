@@ -12,8 +12,9 @@ BLOCK = b"x" * (1 << 16)
 
 
 class Raw:
-    """The server; ``answers`` has an iterator of bytes for each ``GET /path``; the first block answers
-    ``/v2/``.
+    """The server; ``answers`` maps ``GET /path`` to a function that returns the answer's blocks of bytes.
+
+    ``GET /v2/`` has a valid answer if ``answers`` has none for it.
     """
 
     def __init__(self, answers):
