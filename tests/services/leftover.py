@@ -7,9 +7,7 @@ from toolkit.errors import Missing
 
 
 def remove_leftover(name):
-    """Remove the cluster ``name`` if the folder with its keys is gone, because an earlier test run was
-    killed.
-    """
+    """Remove the cluster ``name`` if its folder of keys no longer exists, as after a killed test run."""
     try:
         virtual.status(name)
         virtual.find(name)

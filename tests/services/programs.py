@@ -2,8 +2,8 @@
 nodes.
 
 ``said`` is text that the job prints, or text of the error if toolkit refuses the program. ``wrote`` is a file
-that ``toolkit jobs fetch`` copies. toolkit refuses a ``travelling`` program from another machine because of
-its files, and runs the program on the login node. Files whose text begins with ``#!`` are executable.
+that ``toolkit jobs fetch`` copies. If a program is ``travelling``, toolkit refuses to copy its files from
+another machine, but starts the program on the login node. Files whose text begins with ``#!`` are executable.
 """
 
 from dataclasses import dataclass, field

@@ -162,7 +162,9 @@ def free_port() -> int:
 
 
 def make_certificates(folder: Path) -> None:
-    """Write the CA's certificate ``ca.pem``, and ``server.pem`` with its key for 127.0.0.1 and localhost."""
+    """Write ``ca.pem``, the CA's certificate, and a server's certificate for 127.0.0.1 and localhost with its
+    key: ``server.pem`` and ``server.key``.
+    """
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a private CA")])
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "registry")])

@@ -1,4 +1,6 @@
-"""Test that no command starts an image that was changed after signing, or that no trusted key signed."""
+"""Test that no command starts an image that was changed after signing, or an image without a trusted
+signature.
+"""
 
 import json
 import shutil

@@ -7,7 +7,7 @@ import pytest
 
 
 def fill(patch: pytest.MonkeyPatch) -> None:
-    """Replace ``os.write``, so that only two bytes of each file can be written."""
+    """Make the first ``os.write`` write at most two bytes, and every later call fail with ENOSPC."""
     taken, write = [], os.write
 
     def full(number: int, content: bytes) -> int:

@@ -57,7 +57,7 @@ def check_advice(place: str, name: str) -> None:
 
 
 def _in(mode: Mode | None, verdict: Verdict) -> Verdict:
-    """Return the verdict for a requested launch mode, which changes only the chosen mode."""
+    """Return the verdict if the user requests ``mode``: only ``chosen`` differs, and is ``mode`` or None."""
     if mode is None:
         return verdict
     return msgspec.structs.replace(verdict, chosen=mode if verdict.ok(mode) else None)
@@ -124,7 +124,9 @@ def test_one_node_is_named_where_it_is_predicted_to_work():
 
 
 def test_options_that_fix_writes_are_named_where_they_make_it_work(monkeypatch):
-    """Use an invented remedy, because the engine's plans already include all known remedies."""
+    """Pretend that ``find_fix`` finds a fix, because the engine's plans already contain every fix that it
+    knows.
+    """
     host, image = truth().hosts["pmix"], truth().images["venv-impi-2021.6.0"].facts
     monkeypatch.setattr("toolkit.cli.doctor.advice.find_fix", lambda *_: object())
     said = advice(host, image)

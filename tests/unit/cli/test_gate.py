@@ -130,7 +130,9 @@ WAYS: dict[str, Callable[[Path], tuple[str, ...]]] = {
     "resume": lambda i: ("jobs", "resume", record(i)),
     "resume-here": lambda i: ("jobs", "resume", _local(i)),
 }
-"""A command for each way to start a container; the commands proceed until the check of the signature."""
+"""A command for each way to start a container. Nothing stops these commands before the check of the
+signature.
+"""
 
 
 def with_options(words: tuple[str, ...], *options: str) -> tuple[str, ...]:

@@ -40,8 +40,8 @@ class Place:
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Return a function that runs `toolkit init` with a recorded answer and with settings in an empty
-    folder.
+    """Return a function that runs `toolkit init` with a recorded answer; toolkit writes settings below
+    ``tmp_path``.
     """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 

@@ -230,7 +230,7 @@ def test_facts_of_an_earlier_launch_refuse_no_job(image, monkeypatch):
     monkeypatch.setenv("TOOLKIT_FACTS_SECONDS", "600")
 
     class Host(Cluster):
-        """A login host with nodes of the same kind; the cache stores only the nodes' answers."""
+        """A login host with one node, which gives the same answers; ``count`` is the number of probes."""
 
         count = 0
 

@@ -1,4 +1,4 @@
-"""Test the message and the exit status for each kind of error in the module that exits."""
+"""Test :mod:`toolkit.cli.main`: the message and the exit status for each kind of error."""
 
 import importlib.metadata
 import io
@@ -27,7 +27,7 @@ def run(capsys, *words):
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Return a function that replaces toolkit's command by a command that calls a given function."""
+    """Return a function that makes ``toolkit probe`` run the function ``work``."""
 
     def install(work):
         command = click.command("probe")(work)
@@ -39,7 +39,7 @@ def installed(monkeypatch):
 
 @pytest.fixture
 def failing(installed):
-    """Return a function that replaces toolkit's command by a command that raises a given exception."""
+    """Return a function that makes ``toolkit probe`` raise the exception ``error``."""
 
     def install(error):
         def work():

@@ -69,8 +69,8 @@ def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(job, out
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """Return a function that stores a job with a state and metrics, and the host's answer (``None``:
-    unreachable).
+    """Return a function that stores a job and its metrics on this machine, and ``there`` as the metrics on
+    the host. If ``there`` is ``None``, the host is unreachable.
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 

@@ -32,7 +32,7 @@ def _own_state(tmp_path, monkeypatch):
 
 @pytest.fixture
 def there(monkeypatch):
-    """Return the files of the job's folder on the fake cluster; ``None`` makes the cluster unreachable."""
+    """Return the files on the fake cluster, by path; the cluster is unreachable until a file is added."""
     files = {}
 
     @contextlib.contextmanager

@@ -35,7 +35,7 @@ mode = "srun-pmi2"
 
 @pytest.fixture(autouse=True)
 def project(tmp_path, monkeypatch):
-    """Return the shared folder; this machine's login shell prints its path."""
+    """Return the shared folder, ``$PROJECT/course`` of the site profile."""
     for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Test that toolkit prints foreign text on a terminal without its control codes."""
+"""Test that toolkit's output on a terminal contains no control codes from images, jobs and files."""
 
 import json
 import os

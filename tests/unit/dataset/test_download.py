@@ -205,7 +205,7 @@ def test_several_at_once_get_it_one_after_another_and_say_for_what_they_wait(tak
 def small_files():
     """Limit this process to 4 KiB per file, to simulate a full disk.
 
-    The limit applies only inside the test, because pytest writes its progress between the steps of a test.
+    Use this context only around the download, because the limit would also stop pytest's own output.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))

@@ -1,4 +1,4 @@
-"""Test PNG images of another encoder, and the errors for damaged images."""
+"""Test PNG images that Pillow wrote, and the errors for damaged images."""
 
 import io
 import struct

@@ -27,11 +27,15 @@ ELSEWHERE = {
     "toolkit.jobs/1": ("json-jobs.md", "reference/files/job.md", "json-doctor.md"),
     "toolkit.site/1": ("reference/files/site.md",),
 }
-"""Pages to which the section of a document refers for the meaning of further fields."""
+"""Further pages with the fields of a document; the document's section on a page about JSON refers to these
+pages.
+"""
 
 
 def described(name):
-    """Return the words in backticks in the sections whose headings name a document, or else mention it."""
+    """Return the words in backticks in the sections whose heading names the document; if there is none, in
+    the sections that mention it.
+    """
     text = "\n".join(path.read_text() for path in sorted(DOCS.glob("json-*.md")))
     sections = [part for part in re.split(r"^(?=## )", text, flags=re.MULTILINE) if f"`{name}`" in part]
     headed = [part for part in sections if f"`{name}`" in part.partition("\n")[0]] or sections
@@ -41,7 +45,7 @@ def described(name):
 
 
 def fields(struct, parts):
-    """Yield the fields of a document as STRUCT.FIELD, but no fields of an inner document with a schema."""
+    """Yield the fields of a document as STRUCT.FIELD; skip inner documents that have their own schema."""
     own = parts[struct]["properties"]
     yield from (f"{struct}.{field}" for field in own)
     for inner in set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(own))) - NAMES:

@@ -1,4 +1,4 @@
-"""Test the check of the built site for links without a target and files on other servers."""
+"""Test the check that each link in the built site has a target, and that pages load no remote file."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Test the generated files of a release, and the list of files that differ."""
+"""Test the generated files of a release, and the list of files that are out of date."""
 
 import tomllib
 from functools import cache

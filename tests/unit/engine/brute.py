@@ -30,7 +30,9 @@ def solvable(
 
 
 def combinations(table: Stacks) -> Iterator[Stack]:
-    """Yield every combination of one row or no row per component; every combination has a base."""
+    """Yield every combination of rows: one row each for base and Python, at most one for each other
+    component.
+    """
     components = [c for c in known_components() if table.rows(c)]
     options = [table.rows(c) if c in ("base", "python") else (None, *table.rows(c)) for c in components]
     for choice in product(*options):

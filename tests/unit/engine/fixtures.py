@@ -39,7 +39,7 @@ def tables() -> tuple[Table, Table, Table]:
 
 @cache
 def outcomes() -> dict[str, str]:
-    """Return for each rule with an outcome the outcome of the launch in its first firing case."""
+    """Return, by rule, the predicted outcome of the first case that fires the rule."""
     found: dict[str, str] = {}
     for module in _modules():
         found |= getattr(module, "OUTCOMES", {})

@@ -92,7 +92,9 @@ def _with_books(cls: Any) -> st.SearchStrategy[Any]:
 
 
 def _changed(whole: Any) -> st.SearchStrategy[Any]:
-    """Return a strategy for good facts with a few replaced fields, so that rules run far before they fail."""
+    """Return a strategy for good facts with a few replaced fields; with more bad fields, rules would return
+    at their first condition.
+    """
     info = msgspec.inspect.type_info(type(whole))
     fields = {f.encode_name: of_type(f.type) for f in info.fields if f.name not in _BOOKS}
     names = st.lists(st.sampled_from(sorted(fields)), min_size=1, max_size=5, unique=True)

@@ -68,7 +68,7 @@ def test_a_failure_is_shown_as_it_is():
 
 
 def test_the_record_is_covered():
-    """Compare every fiftieth cell with ``measured.toml``, which tests/matrix/envelope.py writes."""
+    """Check that ``measured.toml``, from tests/matrix/envelope.py, has every fiftieth recorded launch."""
     truth = load()
     for cell in truth.cells[::50]:
         on = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)

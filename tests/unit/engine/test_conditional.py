@@ -14,7 +14,7 @@ from toolkit.model.prediction import Request
 from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
 
 RIGHT = 206
-"""Number of right answers about reports that toolkit can express; it may only increase."""
+"""The least number of right answers to gradable public reports; raise it if the engine improves."""
 OPEN_MPI = TicketImage(mpi="openmpi 4.1.4")
 
 

@@ -25,7 +25,7 @@ MATCHED = (
     "toolkit.probe.answers",
     "toolkit.probe.hostlist",
 )
-"""Modules with patterns for foreign text, which match only at the beginning of a line."""
+"""Modules whose patterns toolkit matches only at the beginning of a line."""
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
@@ -66,8 +66,8 @@ def runs(sequence) -> list[str]:
 
 
 def repeated(pattern: re.Pattern) -> list[str]:
-    """Return texts at which a pattern starts to match again and again: its literals, alone and with following
-    text.
+    """Return texts that may slow a pattern down when repeated: its literals, alone and with a character after
+    them, and common characters.
     """
     text = pattern.pattern
     if isinstance(text, bytes):
@@ -98,7 +98,7 @@ def seconds(name: str, pattern: re.Pattern, lines: list) -> float:
 
 
 FLOOR = 0.01
-"""Seconds below which the clock of a busy machine is too inaccurate; 8 kB in this time are 0.8 MB/s."""
+"""Seconds below which the clock of a busy machine is too inaccurate."""
 
 
 def slow(name: str, pattern: re.Pattern, units: Sequence[str] = ()) -> str:
@@ -117,7 +117,9 @@ def slow(name: str, pattern: re.Pattern, units: Sequence[str] = ()) -> str:
 
 
 def test_no_pattern_takes_more_than_linear_time_on_its_own_texts_again_and_again():
-    """The same number of bytes in lines of four times the length takes at most twice as long."""
+    """Compare four lines with 16 lines of a quarter of the length: the four lines may take at most twice
+    the time.
+    """
     suspected = {
         name: pattern
         for number, (name, pattern) in enumerate(patterns().items())

@@ -29,10 +29,10 @@ DRAWN = {
 """Single runs with a random outcome, which the engine predicts as random.
 
 If ranks share one identity, the rank that finishes first decides the outcome. In ten tries on another
-cluster, Open MPI 5.0.7 hung 5 times and started worlds of size 2 5 times. Open MPI 4.1.7 hung 5 times,
-started such worlds 4 times and failed to send once. Two ranks in separate process namespaces may get the same
-process number; Open MPI then crashes: 14 of 55 launches, with this image, 6.0.0rc2, bookworm-ompi and
-trixie-ompi. MPICH 5 crashes or hangs if it copies between user namespaces.
+cluster, Open MPI 5.0.7 hung five times and started worlds of size 2 five times. Open MPI 4.1.7 hung five
+times, started such worlds four times and failed to send once. Two ranks in separate process namespaces may
+get the same process number, with which Open MPI crashes. 14 of 55 such launches crashed, with Open MPI 4.1.8,
+6.0.0rc2, bookworm-ompi and trixie-ompi. MPICH 5 crashes or hangs if it copies between user namespaces.
 """
 LUCKY = 23
 """Number of launches of MPICH 5 over UCX and PMI that worked by luck: the content of the program's memory

@@ -105,8 +105,8 @@ TRIED = {
         "singletons",
     ),
 }  # fmt: skip
-"""Failures before the first rank that were tried once, most of them without a cluster: the message and the
-outcome.
+"""Launches that the authors tried once, most of them without a cluster, and that failed before the first
+rank: the facts and the outcome. Each comment has the printed message.
 """
 
 MEASURED_APART = {

@@ -176,7 +176,7 @@ def _exists(side: str, field: str) -> bool:
 
 
 def _functions(file: Path) -> dict[range, str]:
-    """Return for each function of a file its lines, without the head, and its name."""
+    """Return the names of a file's functions by the lines of their bodies."""
     tree = ast.parse(file.read_text())
     return {
         range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1): node.name
@@ -187,7 +187,7 @@ def _functions(file: Path) -> dict[range, str]:
 
 @pytest.fixture(scope="module")
 def reached(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[object]]]:
-    """Run every rule on each of its cases, and return the lines that no case reached, by file."""
+    """Run every rule on each of its cases, and return the coverage report of each file."""
     report = tmp_path_factory.mktemp("coverage") / "report.json"
     measure = coverage.Coverage(branch=True, data_file=None, config_file=False, include=[f"{FOLDER}/*"])
     measure.start()

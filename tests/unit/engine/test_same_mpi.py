@@ -1,4 +1,4 @@
-"""Test that rows measured with other releases never fail a launch with the same MPI release on both sides."""
+"""Test that knowledge about two MPI releases predicts no failure if host and image have the same release."""
 
 import msgspec
 
@@ -48,7 +48,7 @@ SHAPES = ((1, 2), (2, 1), (2, 2), (4, 8))
 
 
 def sides(name: str, version: str) -> tuple[HostFacts, ImageFacts]:
-    """Return a host and an image with this MPI, in a separate folder and with a single library."""
+    """Return a host and an image with the same MPI release, each in /opt/mpi and with one library."""
     is_open = name == "openmpi"
     pmix = OPEN_MPI.get(version) if is_open else None
     soname = "libmpi.so.40" if is_open else "libmpi.so.12"
@@ -83,8 +83,8 @@ def test_the_same_mpi_inside_and_outside_works(name: str, version: str) -> None:
 
 
 def test_a_defect_of_one_launcher_names_the_mpi_that_it_was_measured_under() -> None:
-    """A defect that only mpirun shows depends on a pair of releases, so its row must name an Open MPI
-    (``under``).
+    """A defect that occurs only under the host's mpirun depends on the MPI of host and image, so its
+    row must name the host's MPI (``under`` or ``launched_by``).
     """
     rows = [row for row in knowledge.mpi().defect if row.modes == ("mpirun-host",)]
     assert rows

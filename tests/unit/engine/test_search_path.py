@@ -134,7 +134,9 @@ def test_an_apptainer_that_puts_the_distribution_first_leaves_two_mpis_of_one_na
 
 
 def by_charliecloud(*options: str, mode="srun-pmi2"):
-    """Return the image of a launch by a runtime that sets only the named variables of the image."""
+    """Return the image's facts in a launch by Charliecloud, which sets only the image variables that
+    ``options`` name.
+    """
     made = Plan(mode=mode, launcher=("srun",), container=("--write-fake", *options))
     apart = with_(
         TWO, environment={**TWO.environment, "PATH": "/opt/venv/bin"}, mpirun="/opt/venv/bin/mpirun"

@@ -95,8 +95,8 @@ def recipes(draw, components=SMALL, wishes=("*", "1", "2", ">=2", "<3"), bases=(
 
 
 def rows_of(table, solution):
-    """Return the rows that a solution names; if several rows have the name, any row that completes the
-    solution.
+    """Return every stack that a solution may mean, because several rows can have the same version and
+    provider.
     """
     choices = [
         [r for r in table.rows(c.component) if (r.version, r.provider) == (c.version, c.provider)]

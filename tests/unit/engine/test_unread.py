@@ -37,7 +37,9 @@ UNREAD = {
 
 
 def words() -> set[str]:
-    """Return all attribute names and last words of strings in the engine's code, and the facts in rows."""
+    """Return the names that can be facts: attributes and last parts of dotted texts in the engine's code, and
+    facts of reported faults.
+    """
     found: set[str] = set()
     for file in ENGINE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):

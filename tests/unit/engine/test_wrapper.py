@@ -1,4 +1,4 @@
-"""Test the wrapper before the ranks' command if no MPI sets the rank numbers."""
+"""Test the wrapper that gives rank numbers to programs without MPI."""
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, image
 from tests.unit.tables import every_row

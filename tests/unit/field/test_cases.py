@@ -7,7 +7,7 @@ import pytest
 from tests.field.cases import GRADES, Graded, grade, read, table
 
 RANK = ("right", "not-gradable", "undecided", "no-words", "useless", "safe", "dangerous")
-"""Grades, best first: no answer misleads less than a wrong answer."""
+"""Grades, best first; a missing answer is better than a wrong answer."""
 UNKNOWABLE = {"pyxis-hpl-88-fixed"}
 """Cases that depend on something that is not a fact: a setting in the service file of slurmd."""
 RIGHT = 213

@@ -52,8 +52,8 @@ def elf(
 ) -> bytes:
     """Return a small 64-bit ELF library with a dynamic section, and ``text`` at its end.
 
-    ``versions`` are the symbol versions that the library needs of libc.so.6. ``symbols`` are texts that it
-    defines by name. ``level`` is the level of x86-64 in its property note.
+    ``versions`` are the symbol versions that the library needs of libc.so.6. ``symbols`` maps the
+    names of the library's symbols to their texts. ``level`` is the level of x86-64 in its property note.
     """
     strings = bytearray(b"\0")
 

@@ -112,7 +112,7 @@ def gpg_home() -> Iterator[Keys]:
 
 
 def attach(sif: Path, keys: Keys, key: str, *words: str, at: int | None = None) -> None:
-    """Sign a SIF by running gpg, with another time or text than toolkit would use."""
+    """Sign a SIF by running gpg, with a time or gpg options that toolkit would not use."""
     with sif.open("r+b") as file:
         text = metadata(file, read_table(file, sif), 1)
         message = keys.gpg(

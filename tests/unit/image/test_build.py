@@ -1,4 +1,4 @@
-"""Test a built image's description by a Docker engine with containerd's image store."""
+"""Test what toolkit reads about a built image from a Docker engine with containerd's image store."""
 
 from types import SimpleNamespace
 

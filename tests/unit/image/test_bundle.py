@@ -157,7 +157,7 @@ def test_two_sifs_that_differ_only_by_case_are_refused(tmp_path):
 
 
 class Engine:
-    """Fake Docker engine that records loaded images, and the cache's content at that time."""
+    """Fake Docker engine that records loaded images, and checks that the cache then contains files."""
 
     def __init__(self, folder):
         self.folder, self.loaded = folder, []

@@ -1,4 +1,4 @@
-"""Test that a lock stores the fields that follow from rows, and that they match the locks' grammar."""
+"""Test that a lock stores what the component tables say about its components, in the form that locks need."""
 
 from pathlib import Path
 

@@ -20,7 +20,7 @@ def block(text: str) -> str:
 
 
 def root(log: str) -> tuple[str, str]:
-    """Return the text of the root line, and the class."""
+    """Return the line that toolkit names as the cause of the failure (root line), and the fault's class."""
     return told(log)[:2]
 
 

@@ -111,7 +111,7 @@ def test_every_message_of_the_measured_cells_is_recognised():
 
 
 def test_cells_that_failed_in_one_way_are_not_told_to_have_failed_in_another():
-    """Compare the finding of each message with the outcome, except messages that only report a failure."""
+    """Check for some findings that the launches with their messages had a fitting outcome."""
     confusion: dict[str, dict[str, int]] = {}
     for cell in FAILED:
         for finding in explain(cell["message"]):
@@ -276,7 +276,9 @@ def test_a_long_line_and_much_output_do_no_harm():
 
 
 def test_a_number_in_a_line_decides_where_a_pattern_names_it():
-    """explain searches lines that differ only in numbers once, except for patterns that contain numbers."""
+    """If lines differ only in numbers, explain searches one of them; patterns that contain numbers search
+    every line.
+    """
     epochs = "".join(f"0: epoch {n}\n" for n in range(100, 200))
     last = "slurm_script: line 28:  8156 Killed                  python3 train.py"
     assert [f.id for f in explain(f"{epochs}rank 1: exited on signal 9\n")] == ["killed"]

@@ -48,7 +48,7 @@ def squeezed(text: str) -> str:
 
 
 def misses(faults: list[dict[str, Any]], inside: bool = False) -> dict[str, list[str]]:
-    """Return the ids of faults with a wrong root line, class, rank or retry, by the wrong part."""
+    """Return the ids of wrongly explained faults, in four lists: wrong root line, class, rank and retry."""
     found: dict[str, list[str]] = {"root": [], "class": [], "rank": [], "retry": []}
     for fault in faults:
         log = f"{''.join(MARKS)}{fault['log']}\n{ENDING}" if inside else fault["log"]
@@ -109,8 +109,8 @@ def test_faults_of_make_faults_have_root_line_class_and_rank():
 
 @every_row("aside", [False, True], ids=["known", "aside"])
 def test_faults_of_ranks_and_runtimes_have_root_line_class_and_rank(aside):
-    """Faults with `aside` were scored before any rule for the other faults was written; README.md has both
-    scores.
+    """The authors held out the faults with `aside` when they wrote the first rules; see
+    tests/faults/README.md.
     """
     faults = [fault for fault in RANKS if fault.get("aside", False) is aside]
     assert len(faults) >= 70

@@ -1,4 +1,4 @@
-"""Test that a line of job output shows the first words of each signature's pattern.
+"""Test for each signature that some line of job output matches only because of the pattern's first words.
 
 The sample of most signatures has the first words; the other signatures have a line in ``LINES``.
 """
@@ -86,12 +86,14 @@ AFTER_OTHERS = {
     "symbol-missing",
     "tensorflow-cluster",
 }
-"""Signatures whose first words exclude lines, or are in a line that an earlier signature also matches."""
+"""Signatures for which no line depends on the first words: these words only exclude lines, or an earlier
+signature finds the line.
+"""
 SIGNATURES = {signature.id: signature for signature in knowledge.signatures()}
 
 
 def needs_first_words(pattern: str, lines: str) -> bool:
-    """Return whether no line matches the pattern if its first word is another word."""
+    """Return whether no line matches if ``zzzz`` replaces the first four letters of the pattern."""
     other = re.sub(r"[A-Za-z]{4}", "zzzz", pattern, count=1)
     try:
         return not any(re.search(other, line) for line in lines.splitlines())

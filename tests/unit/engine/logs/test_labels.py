@@ -1,5 +1,5 @@
-"""Test labels of launchers and loggers before a line, faults that an error quotes, and words before an
-abort.
+"""Test labels of launchers and loggers at the start of a line, faults that an error quotes, and the last
+lines before an abort.
 """
 
 from tests.unit.engine.logs.test_root import told

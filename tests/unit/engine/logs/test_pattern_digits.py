@@ -1,6 +1,6 @@
-"""Test that lines show the digits in patterns of ``faultlines.toml``, such as the numbers of errors.
+"""Test that digits in the patterns of ``faultlines.toml``, such as error numbers, matter: one digit per row.
 
-A line shows a digit if the pattern with the next digit instead gives another result for the line.
+A digit matters if the pattern matches a line with this digit but not with the next digit, or the reverse.
 """
 
 import re
@@ -100,11 +100,11 @@ LINES = [
     "Failed to modify A QP",
     "pdsh@n1: n2: ssh exited with exit code 255",
 ]
-"""Lines of programs, or of recorded jobs; each line shows the first digit of a row's patterns."""
+"""Lines of programs, or of recorded jobs. For each line, the first digit of at least one row matters."""
 
 
 def changed() -> dict[str, str]:
-    """Return the first pattern with a digit of each row, and the pattern with the next digit."""
+    """Map the first pattern with a digit in each row to the same pattern with that digit raised by one."""
     found: dict[str, str] = {}
     for row in tables("faultlines")["line"]:
         pairs = [(pattern, next_digit(pattern)) for pattern in row.get("patterns", ())]

@@ -58,11 +58,11 @@ CAUSES = {
         "[W socket.cpp:7] [c10d] The server socket has failed to bind to a:1 (errno: 98 - Address already in",
     ],
 }
-"""Lines of causes, by strength below 5."""
+"""Lines that name a cause, by the strength of their row; rows of strength 5 need no line here."""
 STRENGTHS = {"cause": {2, 3, 4, 5}, "consequence": {2, 3}, "ending": {1, 4}}
 """The strengths that rows of each role may have: no consequence is as clear as the error of a library."""
 PROGRESS = "[46/34aff4] process > align (1) [100%] 1 of 1, failed: 1"
-"""A line of Nextflow's progress, the only consequence that has only a word of failure."""
+"""A progress line of Nextflow; its row is the only consequence with strength 2."""
 
 
 def row_of(line: str) -> FaultLine | None:

@@ -1,4 +1,4 @@
-"""Machine code of PyTorch: for GPUs of NVIDIA by its CUDA, for GPUs of AMD by its ROCm."""
+"""Test the rules about PyTorch builds without machine code for the GPUs: CUDA for NVIDIA, ROCm for AMD."""
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image
 from tests.unit.tables import every_row
@@ -9,12 +9,12 @@ A100, P100 = ("NVIDIA A100-PCIE-40GB",), ("Tesla P100-PCIE-16GB",)
 
 
 def wheel(version: str, built: str):
-    """Return an image with a PyTorch for a CUDA."""
+    """Return an image with a PyTorch that was built with the CUDA release ``built``."""
     return image(pytorch=version, pytorch_cuda=built)
 
 
 def rocm(built: str):
-    """Return an image with a PyTorch for a ROCm."""
+    """Return an image with a PyTorch that was built with the ROCm release ``built``."""
     return image(pytorch=f"2.5.1+rocm{built}", pytorch_rocm=built)
 
 

@@ -1,4 +1,6 @@
-"""Hooks that hand in GPUs: the required driver, the rights of a hook, the C library of the image."""
+"""Test the rules about hooks that add GPUs to a container: the driver, a hook's rights, the image's C
+library.
+"""
 
 import msgspec
 import pytest

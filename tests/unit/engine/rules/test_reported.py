@@ -22,7 +22,7 @@ INTEL = msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.0", pmix=None)
 SLURM_20_11 = msgspec.structs.replace(SLURM, version="20.11.1")
 ROUNDED = msgspec.structs.replace(SLURM, version="20.11")
-"""A Slurm version without its last number, as in many reports: a release with or without the fault."""
+"""A Slurm version without its last number, as in many reports; only some of these releases have the fault."""
 ORTE_1 = msgspec.structs.replace(LAUNCHER, version="1.8.8", pmix=None)
 PSM3 = msgspec.structs.replace(MPICH, version="4.1.2", device="ch4:ofi")
 NO_CARD = host(infiniband=(), runtime=examples.with_(examples.APPTAINER, setuid=True))

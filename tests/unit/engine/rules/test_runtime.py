@@ -383,8 +383,8 @@ def test_without_a_way_to_leave_it_out_nothing_starts():
 
 
 def test_a_native_image_is_kept_from_an_oci_runtime_that_the_site_asks_for():
-    """Without the option, every rank would be a world of size 1, because the OCI runtime removes the
-    launcher's variables.
+    """Without ``--no-oci``, every rank is a world of size 1, because the OCI runtime removes the launcher's
+    variables.
     """
     verdict = predict(OCI_ALWAYS, IMAGE, Request())
     (found,) = (p for p in verdict.predictions if p.mode == "srun-pmix")

@@ -239,7 +239,7 @@ def test_every_row_can_be_read_and_names_what_there_is(component):
 
 @every_row("component", components())
 def test_every_row_can_be_had_with_some_stack(component):
-    """Each row of the table must fit some stack."""
+    """Check for each version of a component that the solver finds an image with this version."""
     for row in stacks().rows(component):
         if component in ("base", "python"):
             continue
