@@ -467,7 +467,7 @@ def test_the_example_of_the_help_works():
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Set up this machine with a container runtime and an image."""
+    """Make this machine appear to have a container runtime, and write an image."""
     image = tmp_path / "tiny.sif"
     image.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
     monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: Cluster())

@@ -117,8 +117,8 @@ def slow(name: str, pattern: re.Pattern, units: Sequence[str] = ()) -> str:
 
 
 def test_no_pattern_takes_more_than_linear_time_on_its_own_texts_again_and_again():
-    """Compare four lines with 16 lines of a quarter of the length: the four lines may take at most twice
-    the time.
+    """Search four long lines, and then the same text in 16 short lines. The long lines may take at most
+    twice as long as the short lines.
     """
     suspected = {
         name: pattern

@@ -98,7 +98,7 @@ class BuildLog:
             fix = "allow more memory: for example, set TOOLKIT_BUILD_MEMORY=8g"
         elif "No space left on device" in text or "no space left on device" in text:
             reason = "the disk of the Docker engine is full"
-            fix = "free space on this disk; `docker system df` shows what uses the space"
+            fix = "delete images or files on this disk; `docker system df` shows what uses the space"
         return CheckFailed(
             f"{self._subject}: the build failed {self.where()}: {reason}", fix=fix, detail=self.recent()
         )

@@ -1,4 +1,4 @@
-"""Test root line, class, rank and retry for injected faults and for logs of public reports."""
+"""Test what `toolkit explain` says about injected faults and public logs: root line, class, rank and retry."""
 
 import json
 import tomllib

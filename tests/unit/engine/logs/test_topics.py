@@ -1,4 +1,7 @@
-"""Test the class of a fault that matches no row, from an exception, its files, or the words of a line."""
+"""Test how toolkit finds the class of a fault from its exception, the files of a traceback, or a line's words.
+
+The line of such a fault matches no row of ``faultlines.toml``.
+"""
 
 from tests.unit.engine.logs.test_root import told
 from tests.unit.tables import every_row
