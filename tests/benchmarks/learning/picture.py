@@ -5,7 +5,7 @@ from typing import Any
 
 _GREY = "#444444"
 _COLOURS = ("#222222", "#0072b2", "#d55e00", "#009e73", "#cc79a7")
-"""Colours of Okabe and Ito, which colour-blind readers can distinguish."""
+"""A dark grey, and four colours of Okabe and Ito, which colour-blind readers can distinguish."""
 
 _DASHES = ("-", "--", ":", "-", "-.")
 _TOP = 12.0

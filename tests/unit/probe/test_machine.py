@@ -244,7 +244,9 @@ def test_parts_of_gpus_by_their_profiles():
 
 
 def test_gpus_of_amd_by_the_bus_and_by_what_a_job_may_use():
-    """The probed nodes have MI250X GPUs (1002:7408 in pci.ids). The driver amdkfd hides GPUs that the job did not request."""
+    """The probed nodes have MI250X GPUs (1002:7408 in pci.ids). The driver amdkfd hides GPUs that the job did
+    not request.
+    """
     bus = "|device 0x7408\n" * 8
     assert facts(f"@ gpu-amd\n{bus}{'|gfx 90010' + chr(10)}@rc 0\n").amd_gpus == ("gfx90a",) * 8
     hidden = facts(f"@ gpu-amd\n{bus}@rc 0\n")

@@ -101,9 +101,7 @@ def bind_has_no_effect(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.mpi")
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
     if hides and mpi.implementation == "openmpi" and mpi.plugins:
-        because = (
-            f"{because}; this MPI does not find its components because of the variable {', '.join(hides)}"
-        )
+        because = f"{because}; this MPI does not find its components because of {', '.join(hides)}"
         return Hit(evidence, "init-failure", because, because, severity="error", stage=LaunchStage.START)
     return Hit(evidence, because=because, title=because, fix=fix)
 

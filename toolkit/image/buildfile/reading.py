@@ -105,7 +105,7 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
     for package in package_installs(tuple(step for step in all_steps if step.stage in last), read):
         if isinstance(package, UnreadList):
             parts.unknown.append(
-                f"{parts.at(package.line)}: {package.name} is not in the folder of the build file"
+                f"{parts.at(package.line)}: {package.name}: toolkit found no such file beside the build file"
             )
         else:
             _take(package, parts)

@@ -1,4 +1,4 @@
-"""Test what `toolkit explain` says about injected faults and public logs: root line, class, rank and retry."""
+"""Test the root line, class, rank and retry that toolkit reports for injected faults and public logs."""
 
 import json
 import tomllib

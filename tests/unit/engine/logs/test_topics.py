@@ -1,4 +1,4 @@
-"""Test how toolkit finds the class of a fault from its exception, the files of a traceback, or a line's words.
+"""Test how toolkit finds the class of a fault from its exception, the traceback's files, or a line's words.
 
 The line of such a fault matches no row of ``faultlines.toml``.
 """
