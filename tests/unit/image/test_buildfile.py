@@ -103,7 +103,7 @@ def test_faults_of_a_file(lines, expected):
         ("FROM my/base:1\nRUN true", "toolkit does not know the base image my/base:1"),
         ("FROM nvcr.io/nvidia/pytorch:24.01-py3", "not contain the release of the image's Open MPI"),
         ("FROM rockylinux:9\nRUN yum install openmpi", "Open MPI: the file does not pin openmpi"),
-        ("FROM debian:12\nRUN pip install -r requirements.txt", "requirements.txt: toolkit found no such file"),
+        ("FROM debian:12\nRUN pip install -r requirements.txt", "toolkit found no such file"),
         ("FROM debian:12\nRUN pip install torch", "torch; the next build may install another version"),
         ("FROM python:3.11", "Dockerfile:1: toolkit does not know the base image python:3.11"),
     ],
