@@ -28,8 +28,8 @@ def require_trusted(path: Path, fix: str = "") -> None:
 
     Args:
         path: an existing file.
-        fix: another way to avoid the error, such as ``name the file by its path``. The error's hint says how
-            to make the file trusted, and then gives ``fix`` as the alternative.
+        fix: another way to avoid the error, such as ``give the path of the file instead of its name``. The
+            error's hint says how to make the file trusted, and then gives ``fix`` as the alternative.
 
     Raises:
         BadInput: the file is not trusted; the message has the reason, and the hint says how to make the file

@@ -77,7 +77,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
         candidate = folder / f"{name}{suffix}"
         if candidate.is_file():
             if folder != shipped_folder(kind):
-                require_trusted(candidate, "name the file by its path")
+                require_trusted(candidate, "give the path of the file instead of its name")
             return candidate
     known = names(kind, suffix)
     raise BadInput(

@@ -113,7 +113,7 @@ def _beyond(case: Case) -> Iterator[str]:
     if runtime and runtime.setuid and case.mode != "mpirun-container":
         yield "a container runtime that is installed setuid"
     if runtime and not runtime_of(host).MEASURED:
-        yield f"{runtime_name(runtime.name)}, which the project has never run"
+        yield f"{runtime_name(runtime.name)}, which toolkit's developers have not tested"
     elif found.runtime and found.runtime not in known.runtimes:
         yield f"{runtime_name(runtime.name if runtime else '')} {found.runtime.partition(' ')[2]}".strip()
     if found.slurm and found.slurm not in known.slurm:

@@ -182,7 +182,7 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
     own = {fact: soname for soname, fact in _TRANSPORTS.items() if soname in mounted_of(provider, plan)}
     unknown |= {k: f"{line}: the transports of the host's {soname} are unknown" for k, soname in own.items()}
     if provider.interfaces is None:
-        unknown["mpi.interfaces"] = f"{line}: the interfaces of this library are unknown"
+        unknown["mpi.interfaces"] = f"{line}: the PMI and PMIx interfaces of the mounted library are unknown"
     kept = [_without_mpi(book, {*client, *absent, *unknown}) for book in (image.absent, image.unknown)]
     return msgspec.structs.replace(
         image,
@@ -216,13 +216,17 @@ def _client(
     if _of_image("libpmix.so.2", provider, image, plan):
         return {}, {}, {}
     client: dict[str, Any] = {"pmix": provider.pmix, "pmix_components": {}, "pmix_plugins": None}
-    unasked = f"{line}: the components of this library's PMIx are unknown"
+    unasked = f"{line}: the components of the mounted library's PMIx are unknown"
     unknown = dict.fromkeys(("pmix_components", "pmix_plugins"), unasked)
     if provider.pmix is not None:
         return client, {}, unknown
     if provider.interfaces is None or "pmix" in provider.interfaces:
-        return client, {}, {**unknown, "pmix": f"{line}: the release of this library's PMIx is unknown"}
-    return client, {"pmix": f"{line}: this library has no PMIx client"}, unknown
+        return (
+            client,
+            {},
+            {**unknown, "pmix": f"{line}: the release of the mounted library's PMIx is unknown"},
+        )
+    return client, {"pmix": f"{line}: the mounted library has no PMIx client"}, unknown
 
 
 def _mpi(provider: HostMpi, image: ImageFacts, plan: Plan) -> ImageMpi:

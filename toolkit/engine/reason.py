@@ -34,8 +34,8 @@ def _by_mpi(case: Case) -> str:
             return "Gloo in Horovod connects the ranks over TCP, without MPI"
         case _ if AGENT in case.plan.launcher:
             return (
-                f"mpirun of {mpi} starts the ranks; with srun, the job script starts mpirun's daemons on the "
-                "other nodes"
+                f"mpirun of {mpi} starts the ranks; the job script uses srun to start mpirun's daemons on "
+                "the other nodes"
             )
         case _:
             return f"mpirun of {mpi} starts the ranks on one node"

@@ -60,7 +60,7 @@ def test_what_is_predicted_for_a_runtime_that_was_not_run_is_beyond_the_record(k
     said = verdict.of("srun-pmix")
     assert said.basis == "beyond"
     assert said.shown == "ok?"
-    assert f"{runtime_name(kind.NAMES[0])}, which the project has never run" in said.why
+    assert f"{runtime_name(kind.NAMES[0])}, which toolkit's developers have not tested" in said.why
     assert "runtime-not-measured" in [finding.id for finding in verdict.findings]
     assert kind.read(Section("runtime", ("other something",), 127)) is None
 

@@ -137,7 +137,7 @@ def print_made(env_made: EnvMade, *, as_json: bool, changed: bool = False) -> No
     for one, why in env_made.left.items():
         say(f"  left out: {one}: {why}", err=True)
     for folder in env_made.outside:
-        say(f"  not copied: {folder}; jobs read this folder directly")
+        say(f"  not copied into the environment: {folder}; jobs read this folder directly")
     if env_made.packages and not env_made.compiled:
         say(
             "  no bytecode, so imports are slower: this machine does not have the image's Python release and "

@@ -29,4 +29,4 @@ def command(env: Path, as_json: bool) -> None:
     for one, why in lock.left.items():
         say(f"left out: {one}: {why}")
     for folder in lock.outside:
-        say(f"not copied: {folder}; jobs read this folder directly")
+        say(f"not in the environment: {folder}; jobs read this folder directly")

@@ -70,7 +70,7 @@ def command(
     if output is not None and unbuildable:
         raise BadInput(
             f"-o: toolkit cannot build {named.name}: {unbuildable}",
-            fix="leave out `-o`; toolkit then prints the Dockerfile",
+            fix="leave out `-o`; toolkit then prints the Dockerfile or the definition",
         )
     lock = outline_recipe(load(recipe, stacks())) if unbuildable else fitting_lock(named, recipe, accepted)
     making = Making(lock=lock, base=lock.base.published, unbuildable=unbuildable)

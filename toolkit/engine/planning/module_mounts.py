@@ -19,8 +19,8 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Plan
 
 UNREAD = (
-    "variables of the container runtime mount an MPI of the host that `toolkit probe` did not inspect "
-    "(host.folder_mpis): load the MPI module, then run `toolkit probe` again"
+    "a variable of the container runtime, such as APPTAINER_BIND, mounts an MPI of the host that "
+    "`toolkit probe` did not inspect (host.folder_mpis): load the MPI module, then run `toolkit probe` again"
 )
 _BINDS = ("BIND", "BINDPATH")
 

@@ -217,7 +217,8 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     "driver-not-searched",
     "No script in the image adds the host's GPU driver to the library path",
     severity="error",
-    fix=f"set `--env {_PATH}={DRIVER}`; or build the sandbox again: `apptainer build --sandbox DIR IMAGE`",
+    fix=f"set `--env {_PATH}={DRIVER}`; or let Apptainer make a new image folder from the original image: "
+    "`apptainer build --sandbox DIR ORIGINAL`",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; measured with Apptainer 1.4.5",
     facts=("host.gpu_driver",),
     advice=True,
