@@ -284,7 +284,7 @@ def _left_out(case: Case) -> Hit | None:
         return None
     option, evidence = next(iter(hidden)), (*case.cite("host.runtime"), *hidden.values())
     title = f"{_NO_GPUS}: with {option}, {found.name} {found.version} does not mount /dev/nvidia*"
-    fix = f"leave out `{option}`; or ask the administrators to install a later release"
+    fix = f"leave out `{option}`; or ask the administrators to install a later release of {found.name}"
     rows = (r for r in runtime().hidden_gpus if r.name == found.name and within(found.version, r.versions))
     return next((Hit(evidence, title=title, fix=fix, source=row.source) for row in rows), None)
 

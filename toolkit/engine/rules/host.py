@@ -145,7 +145,7 @@ def user_namespaces_few(case: Case) -> Hit | None:
     because = f"{ranks} ranks on a node need {ranks} user namespaces; the kernel allows {limit}"
     by_chance: tuple[Outcome, ...] = ()
     if ranks <= limit:
-        because = f"{because}; the kernel may still count namespaces of earlier job steps"
+        because = f"{because}, but may still count namespaces of earlier job steps"
         by_chance = ("ok",)
     evidence = case.cite("host.user_namespaces_limit", "host.runtime")
     return Hit(evidence, "unavailable", because, because, by_chance=by_chance)
@@ -309,8 +309,8 @@ def host_launcher_absent(case: Case) -> Hit | None:
     "The host's mpirun does not start",
     severity="error",
     fix=(
-        "load the module of this MPI with all its dependencies, or add the MPI's lib folder to "
-        "LD_LIBRARY_PATH"
+        "load the module of mpirun's MPI and all modules that this module needs, or add the MPI's lib folder "
+        "to LD_LIBRARY_PATH"
     ),
     instead=MPI_MODES,
     source="ld.so(8): 'error while loading shared libraries'",

@@ -42,7 +42,7 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     "The host's mpirun sets variables that lead the image's MPI to the host's plugins",
     severity="error",
     fix="unset the variables between mpirun and the container: `mpirun … env -u NAME singularity exec …`",
-    source="tests/matrix: hybrid-ompi against -unsetpath and -clean",
+    source="tests/matrix: hybrid-ompi…, compared with hybrid-ompi…-unsetpath and hybrid-ompi…-clean",
     facts=("host.mpis", "image.mpi.plugins", "image.pmix", "image.pmix_plugins"),
     modes=("mpirun-host",),
 )
@@ -79,7 +79,8 @@ def host_launcher_leaks(case: Case) -> Hit | None:
     fix="keep OPAL_PREFIX, or unset PMIX_INSTALL_PREFIX too",
     source=(
         "open-mpi/ompi:opal/mca/pmix/pmix3x/pmix3x_local.c, check_evars, at v4.1.8 (pmix2x at v3.1.6); "
-        "tests/matrix: hybrid-ompi4.1.8-orte against -clean of Open MPI wheels"
+        "tests/matrix: launcher hybrid-ompi4.1.8-orte, compared with hybrid-ompi4.1.8-orte-clean, for images "
+        "with Open MPI from wheels"
     ),
     facts=("host.mpis", "image.mpi.version", "image.mpi.components"),
     modes=("mpirun-host",),
@@ -265,8 +266,7 @@ def container_launcher_fails(case: Case) -> Hit | None:
     row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host_facts)}), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
-        because = f"toolkit's developers have not tested mpirun of {mpi_name(starter)} in this kind of launch"
-        return Hit(evidence, "unknown", because)
+        return Hit(evidence, "unknown", f"toolkit's developers have not tested {_describe(case, starter)}")
     if row.outcome != "ok":
         # For several nodes, ssh is not enough, because ssh starts programs outside the container.
         fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
@@ -283,6 +283,14 @@ def container_launcher_fails(case: Case) -> Hit | None:
     if not ({"pmix"} if orte else PMI) & spoken_interfaces(case):
         return judge_unanswered(case, mpi, "pmix" if orte else "pmi2", "image.mpirun")
     return _of_another_release(case, starter, mpi) if orte else None
+
+
+def _describe(case: Case, starter: ImageMpi) -> str:
+    """Return the launch in words: mpirun's release, the nodes, and whether mpirun gets Slurm's variables."""
+    shape = "one node" if case.request.nodes == 1 else "several nodes"
+    given = "with" if sees_allocation(case) else "without"
+    name = mpi_name(starter)
+    return f"mpirun of {name} in a container on {shape}, {given} the variables of a Slurm allocation"
 
 
 def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | None:

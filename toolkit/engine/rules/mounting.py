@@ -138,7 +138,9 @@ def fuse3_too_old(case: Case) -> Hit | None:
         return None
     case.ask("host.fuse3", failed_only=True)
     title = f"Apptainer {found.version} with setuid needs libfuse {_GIVEN_FUSE}; the host has {there}"
-    because = f"squashfuse cannot mount the image: libfuse {there} does not accept an open /dev/fuse"
+    because = (
+        f"squashfuse cannot mount the image: libfuse {there} cannot use the /dev/fuse that Apptainer opened"
+    )
     return Hit(case.cite("host.fuse3", "host.runtime"), "unavailable", because, title)
 
 

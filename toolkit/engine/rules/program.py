@@ -56,15 +56,13 @@ def mount_hides_mpi(case: Case) -> Hit | None:
     if not image.hidden or any(image.programs.values()):
         return None
     file, folder = next(iter(image.hidden.items()))
-    because = f"the runtime mounts {folder} of the host over {file} of the image"
+    because = f"the mount of the host's {folder} hides the image's {file}"
     evidence = (f"image: {file}", f"plan: {folder} is mounted")
     if case.plan.inside and image.mpirun is None and "mpirun" in image.absent:
         return Hit(evidence, "unavailable", f"{because}, and the image has no other mpirun")
     if folder in HOST_FOLDERS:
         return Hit(evidence, "loader-failure", because, title=because)
-    return Hit(
-        evidence, "unknown", f"{because}; toolkit does not know which files the host has in this folder"
-    )
+    return Hit(evidence, "unknown", f"{because}; toolkit does not know which files the host has in {folder}")
 
 
 @rule(

@@ -41,7 +41,8 @@ def horovod_lacks_mpi(case: Case) -> Hit | None:
     why = f"{_CONTROLLER}=gloo" if by_gloo else "Horovod was built without MPI"
     evidence = (*case.cite("image.horovod_built"), *((f"plan: {why}",) if by_gloo else ()))
     if uses and by_gloo and "mpi" in built and _GLOO not in _set(case, _OPERATIONS):
-        return Hit(evidence, "init-failure", f"{why}, but Horovod's operations call MPI without MPI_Init")
+        because = f"with {why}, Horovod does not call MPI_Init, but Horovod's operations call MPI"
+        return Hit(evidence, "init-failure", because, "Horovod calls MPI without MPI_Init")
     if uses:
         return Hit(evidence, "singletons", f"{why}, so each rank trains alone")
     return Hit(evidence, "unknown", f"{why}: if the command uses Horovod, each rank trains alone")

@@ -52,7 +52,7 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     "toolkit's developers have not tested this container runtime",
     severity="warning",
     fix="before you submit, check the container command in the output of `toolkit launch --dry-run`",
-    source="the runtime's documentation; the runtime's module in toolkit/runtime names the pages",
+    source="the runtime's documentation (pages: docstring of the runtime's module in toolkit/runtime)",
     facts=("host.runtime",),
     advice=True,
 )

@@ -49,7 +49,8 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
         "unknown",
         because,
         "The effect of a setting on the MPI in the image is unknown",
-        "leave out the setting; or try the launch: `toolkit launch --force`, with the preflight check",
+        "leave out the setting; or try the launch: `toolkit launch --force` (the job checks the world size "
+        "before the program starts)",
         severity="warning",
     )
 

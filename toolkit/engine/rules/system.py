@@ -272,7 +272,8 @@ def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
             return Hit(evidence, title=title)
         row = next((r for r in rows if within(kind.compute, r.compute)), None)
         if row:
-            title = f"PyTorch {version} for CUDA {built} has no code for {kind.family} GPUs ({kind.compute})"
+            gpu = f"{kind.family} GPUs (compute capability {kind.compute})"
+            title = f"PyTorch {version} for CUDA {built} has no code for {gpu}"
             return Hit(evidence, title=title, source=row.source)
     return None
 

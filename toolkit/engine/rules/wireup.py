@@ -150,7 +150,7 @@ def nothing_offered(case: Case) -> Hit | None:
 
 @rule(
     "bind-interface-differs",
-    "srun does not offer an interface that the loaded MPI supports",
+    "srun does not offer an interface that the program's MPI supports",
     severity="error",
     fix="mount an MPI of the same family and ABI as the MPI in the image",
     instead=MPI_MODES,
