@@ -48,7 +48,7 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
     if asked is None or image.mpi is None or not image.programs_otherwise:
         return image
     if not asked and "LD_LIBRARY_PATH" not in plan.env:
-        line = "the MPI depends on LD_LIBRARY_PATH, which a variable of the host sets to an unknown value"
+        line = "the host sets LD_LIBRARY_PATH to an unknown value, so the MPI that programs load is unknown"
         return with_unknown_mpi(image, line)
     return _search_in(image, asked)
 

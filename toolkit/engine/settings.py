@@ -382,9 +382,7 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
     if lacking is None:
         return ok
     missing = " or ".join(sorted(lacking))
-    because = (
-        f"{ok.name}={ok.value} leaves ranks without a transport to others or to themselves; enable {missing}"
-    )
+    because = f"with {ok.name}={ok.value}, Open MPI lacks a btl that the ranks need; enable {missing}"
     way = fast_network.judge_ucx_layer(case)
     if way == "open":
         return ok

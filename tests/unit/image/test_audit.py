@@ -131,7 +131,9 @@ def test_a_file_that_is_gone_and_one_that_was_added_are_found(root: Path):
         f"/{SITE}/demo/pure.py was removed since the build",
         "/opt/extra was added since the build",
     )
-    assert found["wheels"][1] == ("demo 1.0: 2 of its files are missing, but the build removed 1",)
+    assert found["wheels"][1] == (
+        "demo 1.0: 2 of its files are missing, but the image's manifest says that the build removed 1",
+    )
 
 
 def test_a_changed_system_library_is_found(root: Path):

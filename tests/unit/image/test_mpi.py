@@ -45,7 +45,9 @@ def test_components_that_are_built_in_tell_version_interfaces_and_pmix(tmp_path)
     assert (mpi.needs, mpi.lacks) == (("libopen-pal.so.40",), ())
     assert "psec native" in facts.cite("pmix_components")
     assert facts.pmix_plugins is False
-    assert facts.cite("pmix_plugins").endswith(": all required components are built in")
+    assert facts.cite("pmix_plugins").endswith(
+        ": the library contains all components that the PMIx client needs"
+    )
 
 
 def test_components_of_a_pmix_inside_an_open_mpi_are_read_from_their_files(tmp_path):
@@ -62,7 +64,7 @@ def test_components_of_a_pmix_inside_an_open_mpi_are_read_from_their_files(tmp_p
     assert mpi.how == {"pmix": "component pmix3x"}
     assert facts.pmix_components == {"gds": ("hash",), "psec": ("native",)}  # libmunge is not in the image
     assert facts.pmix_plugins is True
-    assert facts.cite("pmix_plugins").endswith(": some required components are separate files")
+    assert facts.cite("pmix_plugins").endswith(": the PMIx client needs components in separate files")
 
 
 def own_pmix(version, **files):

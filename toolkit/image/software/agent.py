@@ -23,8 +23,8 @@ ORTE. PRRTE, the launcher of Open MPI 5, has no ``plm`` component ``isolated``.
 
 
 def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
-    """Return the path of the program with which mpirun starts daemons on other nodes, and a description of
-    where toolkit looked for the program.
+    """Return the path of the program with which mpirun starts daemons on other nodes. The second value is the
+    reason that toolkit reports if the path is None or empty.
 
     A variable of the image, or the settings file of the image's Open MPI, may name one or more programs.
     mpirun then uses the first of these programs that exists in the image. If neither the variable nor the
@@ -36,15 +36,18 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
     """
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":
-            return "", "a program for remote daemons, which OMPI_MCA_plm=isolated forbids"
+            return "", "OMPI_MCA_plm=isolated restricts mpirun to its own node"
         if (setting := loader.environment.get("OMPI_MCA_plm_rsh_agent")) is not None:
-            return _first(loader, setting) if setting.strip() else "", "the program in OMPI_MCA_plm_rsh_agent"
+            if not setting.strip():
+                return "", "OMPI_MCA_plm_rsh_agent is empty, so mpirun cannot start daemons on other nodes"
+            return _first(loader, setting), "the program in OMPI_MCA_plm_rsh_agent: not in the image"
     prefix = posixpath.dirname(posixpath.dirname(mpirun or "/usr/bin/mpirun"))
     for folder in (posixpath.join(prefix, "etc"), _DEBIAN):
         path = posixpath.join(folder, "openmpi-mca-params.conf")
         if named := _AGENT.findall(files.text(loader.tree, path, _MOST) or ""):
-            return _first(loader, named[-1]), f"the program for remote daemons in {path}"
-    return loader.program("ssh"), "ssh on the image's PATH"
+            why = f"the programs that {path} names instead of ssh: not in the image"
+            return _first(loader, named[-1]), why
+    return loader.program("ssh"), "ssh on the image's PATH: not in the image"
 
 
 def _of_orte(loader: Loader, mpirun: str) -> bool:

@@ -188,7 +188,7 @@ def _mpis(
         pmix=wireup.pmix(first, log),
         pmix_components=wireup.pmix_components(first, log),
         pmix_plugins=wireup.pmix_plugins(first),
-        mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH", log),
+        mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH: not in the image", log),
         ssh=_path("ssh", *remote_agent(loader, mpirun), log),
         settings=mca_files(loader, first.mpi if first else None),
     )
@@ -231,7 +231,7 @@ def _fabric(facts: ImageFacts, finder: Finder, log: ImageEvidence) -> ImageFacts
     return msgspec.structs.replace(
         facts,
         ucx=log.take("ucx", fabric.ucx(finder), "libucp.so.0: not in the image"),
-        libfabric=_path("libfabric", path, "libfabric.so.1 on the loader's path", log),
+        libfabric=_path("libfabric", path, "libfabric.so.1 on the loader's path: not in the image", log),
         libfabric_version=log.take(
             "libfabric_version", fabric.libfabric_version(finder, path), "libfabric.so.1: not in the image"
         ),
@@ -342,7 +342,7 @@ def _libc(loader: Loader, main_mpi: MpiFound | None) -> str | None:
 
 
 def _path(name: str, path: str | None, absence_reason: str, log: ImageEvidence) -> str | None:
-    log.take(name, PackageVersion(path, path) if path else None, f"{absence_reason}: not in the image")
+    log.take(name, PackageVersion(path, path) if path else None, absence_reason)
     return path
 
 

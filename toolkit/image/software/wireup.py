@@ -78,9 +78,9 @@ def pmix_components(mpi_entry: MpiFound | None, log: ImageEvidence) -> dict[str,
     shown = "; ".join(f"{k} {' '.join(v)}" for k, v in client.components.items())
     log.evidence["pmix_components"] = f"{where} and plugins beside it: {shown}"
     needed = (
-        "some required components are separate files"
+        "the PMIx client needs components in separate files"
         if client.plugins
-        else "all required components are built in"
+        else "the library contains all components that the PMIx client needs"
     )
     log.evidence["pmix_plugins"] = f"{where}: {needed}"
     return client.components

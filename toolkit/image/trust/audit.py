@@ -108,7 +108,10 @@ def _differing_files(
     missing = sum(path not in hashes for path, _ in record)
     left_out = manifest.gone.get(posixpath.basename(folder).removesuffix(".dist-info"), 0)
     if missing != left_out:
-        yield f"{wheel}: {missing} of its files are missing, but the build removed {left_out}"
+        yield (
+            f"{wheel}: {missing} of its files are missing, but the image's manifest says that the build "
+            f"removed {left_out}"
+        )
 
 
 def contents(manifest: FileHashes, hashes: Mapping[str, str], manifest_path: str) -> Check:
