@@ -115,7 +115,7 @@ FIELDS: tuple[JobField, ...] = (
     JobField("licenses", "Licences that the job needs",
              metavar="NAME[:N]", form="licenses", sbatch="licenses", queue=True, pbs=False),
     JobField("switches",
-             "Maximum number of leaf switches that connect the nodes, and longest wait: 1@02:00:00",
+             "Use at most N leaf switches, and wait up to TIME for such nodes: 1@02:00:00",
              metavar="N[@TIME]", sbatch="switches", queue=True, pbs=False, group="Resources",
              form=ValueForm(r"[1-9]\d{0,4}(@(\d+-\d{1,2}(:\d{1,2}){0,2}|\d{1,6}(:\d{1,2}){0,2}))?",
                             "write the number of switches, or this number and the longest wait, "

@@ -202,7 +202,7 @@ def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
         )
         yield from _wrong("base.published", base.published, reference)
     if base.name not in [c.version for c in solution.chosen if c.component == "base"]:
-        expected = "the version of the component base in solution.chosen"
+        expected = "the version of the component `base` in solution.chosen"
         yield f"base.name: expected {expected}, found {quote_value(base.name)}"
     if not base.published and any(chosen.provider == "published" for chosen in solution.chosen):
         expected = "an image reference (solution.chosen takes components from a published image)"

@@ -62,7 +62,7 @@ def _require_start(start: JobStart | None, job: str) -> JobStart:
     if start is None:
         raise CheckFailed(
             f"{job}: the job did not record the times of its start; its script may not have started",
-            fix="launch the job again with the toolkit on this machine, and wait until the job starts",
+            fix="wait until the job starts; if the job has already ended, launch the job again",
         )
     return start
 

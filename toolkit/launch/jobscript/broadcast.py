@@ -39,7 +39,7 @@ def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bo
         return True, "--broadcast on"
     if spec.nodes > FEW:
         return True, f"{spec.nodes} nodes would read the image from the shared file system at once"
-    return False, f"{spec.nodes} nodes read the image from the shared file system"
+    return False, f"{spec.nodes} nodes are few enough to read the image from the shared file system"
 
 
 def pieces_of(files: Sequence[tuple[str, str, str, int]]) -> dict[str, str]:

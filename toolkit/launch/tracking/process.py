@@ -83,7 +83,7 @@ def group_of(record: JobRecord) -> int:
         raise CheckFailed(f"{record.key}: process {number} of the job has just ended") from error
     if group != number:
         raise CheckFailed(
-            f"{record.key}: toolkit cannot stop the job alone, because the job script (process {number}) is "
+            f"{record.key}: toolkit cannot stop only the job, because the job script (process {number}) is "
             "in the process group of the program that started the script",
             fix="stop the program that started the job, for example with Ctrl-C in its terminal",
         )
