@@ -195,8 +195,8 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
     folder = environment.get(JOB_DIR, "")
     if not folder and not alone:
         raise RendezvousFault(
-            f"the ranks are on several nodes and share no secret; set {JOB_DIR} to a folder that you own, on "
-            "a file system that all nodes share"
+            "ranks on several nodes need a shared folder for the secret with which they recognise each "
+            f"other; set {JOB_DIR} to a folder that you own, on a file system that all nodes share"
         )
     given = f"{folder}/{SECRET}"
     if folder and os.path.lexists(given):
@@ -209,8 +209,8 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
     while not os.path.lexists(made):
         if time.monotonic() > deadline:
             raise RendezvousFault(
-                f"rank 0 did not write {made} within {_WAIT_SECONDS:g} s; check that all nodes "
-                "share this folder"
+                f"rank 0 did not write the file {made} within {_WAIT_SECONDS:g} s; check that all nodes "
+                "share the folder of this file"
             )
         time.sleep(0.05)
     return _read_secret(made)

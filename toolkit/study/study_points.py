@@ -43,7 +43,7 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
         if not any(_even(count, on, ranks_per_node) for on in over):
             named, most = " or ".join(map(str, over)), ""
             if ranks_per_node is not None:
-                most = f" if --ranks-per-node is {ranks_per_node}"
+                most = f" with at most {ranks_per_node} ranks on a node (--ranks-per-node)"
             raise BadInput(f"--ranks {count}: cannot be divided evenly among --nodes {named}{most}")
     return tuple(Size(count, on) for count in wanted for on in over if _even(count, on, ranks_per_node))
 
@@ -167,8 +167,8 @@ def check(study: Study) -> None:
     trainer = trainer_of(study)
     if trainer and study.pattern:
         raise BadInput(
-            "--pattern: only for a command; toolkit's trainers write their metrics to a file; leave out "
-            "`--pattern`"
+            "--pattern: only for a command after `--`; toolkit's trainers write their metrics to a file; "
+            "leave out `--pattern`"
         )
     if not trainer and not study.words:
         raise BadInput(

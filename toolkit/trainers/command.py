@@ -151,7 +151,7 @@ def _add_training(trainer: Trainer, add: Callable[..., None]) -> None:
         "--epochs",
         type=count,
         default=trainer.epochs,
-        help="number of passes over the data, summed over all ranks",
+        help="total number of passes over the data that all ranks make together",
     )
     add(
         "--batch-size",

@@ -30,7 +30,7 @@ def test_without_nodes_the_ranks_fill_as_few_as_may_be():
     [
         ([3], [2], None, "cannot be divided evenly"),
         ([6], [], 4, "not a multiple of --ranks-per-node"),
-        ([2, 4], [1], 2, "4: cannot be divided evenly among --nodes 1 if --ranks-per-node is 2"),
+        ([2, 4], [1], 2, "4: cannot be divided evenly among --nodes 1 with at most 2 ranks on a node"),
     ],
 )
 def test_ranks_that_fit_no_nodes_are_refused(ranks, nodes, each, said):

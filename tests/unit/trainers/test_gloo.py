@@ -634,7 +634,7 @@ def test_ranks_of_an_old_script_meet_by_a_secret_that_rank_0_makes(tmp_path):
 
 
 def test_several_nodes_without_a_folder_of_the_job_are_refused():
-    with pytest.raises(RendezvousFault, match="share no secret; set TOOLKIT_JOB_DIR"):
+    with pytest.raises(RendezvousFault, match="need a shared folder for the secret"):
         rendezvous.secret_of({}, "run", first=True, alone=False)
 
 

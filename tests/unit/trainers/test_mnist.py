@@ -103,7 +103,7 @@ def test_a_file_that_is_cut_short_is_one_line_and_status_2(data, tmp_path, capsy
     images.write_bytes(images.read_bytes()[:-1])
     code, told = ended(["--data", str(data), "--output", str(tmp_path / "out")], capsys)
     assert (code, told.count("\n")) == (2, 1)
-    assert f"mnist: {images}: the file has 4719 bytes instead of 4720" in told
+    assert f"mnist: {images}: the file has 4719 bytes, but its header requires 4720 bytes" in told
 
 
 def test_an_output_folder_that_cannot_be_made_is_one_line_and_status_2(data, tmp_path, capsys):

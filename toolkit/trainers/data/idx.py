@@ -43,11 +43,11 @@ def shape(path: Path, dimensions: int) -> tuple[int, ...]:
     sizes = tuple(int.from_bytes(start[i : i + 4], "big") for i in range(4, header, 4))
     if size != header + math.prod(sizes) or len(start) < header:
         wanted = (
-            f"{header + math.prod(sizes)} bytes, as its header says"
+            f"its header requires {header + math.prod(sizes)} bytes"
             if len(start) == header
-            else "a whole header"
+            else f"an idx header alone has {header} bytes"
         )
-        raise Trouble(f"{path}: the file has {size} bytes instead of {wanted}; {FIX}")
+        raise Trouble(f"{path}: the file has {size} bytes, but {wanted}; {FIX}")
     return sizes
 
 

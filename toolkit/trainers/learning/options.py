@@ -62,7 +62,10 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=count,
         default=learning.reference_batch,
         metavar="N",
-        help="--learning-rate is for updates with N samples, all ranks together; 0: N is --batch-size",
+        help=(
+            "total number of samples per update, over all ranks, for which you chose --learning-rate; "
+            "0: the value of --batch-size or, with auto, the trainer's default batch size"
+        ),
     )
     rates(
         "--scaling",
