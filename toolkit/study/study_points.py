@@ -43,7 +43,8 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
         if not any(_even(count, on, ranks_per_node) for on in over):
             named, most = " or ".join(map(str, over)), ""
             if ranks_per_node is not None:
-                most = f" with at most {ranks_per_node} ranks on a node (--ranks-per-node)"
+                ranks_text = f"{ranks_per_node} rank{'s' * (ranks_per_node > 1)}"
+                most = f" with at most {ranks_text} on a node (--ranks-per-node)"
             raise BadInput(f"--ranks {count}: cannot be divided evenly among --nodes {named}{most}")
     return tuple(Size(count, on) for count in wanted for on in over if _even(count, on, ranks_per_node))
 
