@@ -184,7 +184,7 @@ def fix_in_image(contents: Contents, module: str) -> str:
     The result is empty if toolkit knows no folder with this module.
     """
     folder = contents.applications.get(module) or contents.applications.get(f"{module}.py")
-    return f"give `--env PYTHONPATH={folder}`, the folder of the image that has the module" if folder else ""
+    return f"give `--env PYTHONPATH={folder}`, the image folder that has the module" if folder else ""
 
 
 def fix_of(program: str) -> str:

@@ -25,8 +25,7 @@ _DEPENDENCY = rf"(singleton|{_AFTER}(:\d+(_(\d+|\*))?(\+\d+)?)+)"
 
 _NAMES = ValueForm(
     _NAME,
-    "names may contain only letters, digits and . _ + @ = -, start with a letter or digit, "
-    "and have at most 128 characters",
+    "a name has at most 128 letters, digits and . _ + @ = -, and starts with a letter or digit",
 )
 _SEVERAL = ValueForm(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; separate several names with commas")
 _MEMORY = ValueForm(

@@ -175,7 +175,7 @@ def _gaps(host: HostFacts, facts: SiteFacts, questions: tuple[Question, ...]) ->
     if facts.partitions is None:
         yield "The partitions are unknown: sinfo did not answer."
     if not _has_runtime(host, facts) and not facts.offers:
-        yield "Apptainer or Singularity was found neither on PATH nor as a module: set container.command."
+        yield "toolkit found no Apptainer or Singularity on PATH or as a module: set container.command."
     if facts.folders is None:
         yield (
             "The login shell's variables for folders, such as SCRATCH, are unknown: "
