@@ -16,6 +16,7 @@ from toolkit.launch.tracking.reasons import describe_reason, waits_for_turn
         ("MaxCpuPerAccount", "limit of the job's QOS"),
         ("QOSGrpCpuLimit", "all jobs of the QOS"),
         ("AssocGrpCPUMinutesLimit", "used up"),
+        ("AssocGrpCPURunMinutesLimit", "have reserved"),
         ("AssocGrpNodeLimit", "all jobs of the account"),
         ("AssocMaxJobsLimit", "your jobs that use the same account"),
         ("ReqNodeNotAvail,_UnavailableNodes:node[3-4]", "maintenance: node[3-4]"),
