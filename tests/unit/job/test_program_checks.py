@@ -220,8 +220,8 @@ def test_undefined_names_are_told_once():
     [
         (["python", "serve.py"], "write `/app/serve.py`, the file in the image"),
         (["python", "./serve.py"], "write `/app/serve.py`, the file in the image"),
-        (["python", "-m", "vllm.server"], "give `--env PYTHONPATH=/workspace`, the folder of the image"),
-        (["python", "-c", "import vllm"], "give `--env PYTHONPATH=/workspace`, the folder of the image"),
+        (["python", "-m", "vllm.server"], "give `--env PYTHONPATH=/workspace`, the image folder"),
+        (["python", "-c", "import vllm"], "give `--env PYTHONPATH=/workspace`, the image folder"),
     ],
 )
 def test_a_file_in_the_folder_in_which_docker_starts_is_named(folder, words, fix):
