@@ -24,6 +24,7 @@ REASONS = [
     "QOSMinGRES",
     "QOSGrpCpuLimit",
     "QOSMaxJobsPerUserLimit",
+    "AssocGrpCPURunMinutesLimit",
     "AssocGrpCPUMinutesLimit",
     "AssocGrpCpuLimit",
     "AssocMaxJobsLimit",
