@@ -74,7 +74,7 @@ rank="$SLURM_PROCID"
 local_rank="$SLURM_LOCALID"
 node_rank="$SLURM_NODEID"
 export MASTER_ADDR="$first" MASTER_PORT="$port"
-# Options of the command come later and replace these values.
+# toolkit puts its options first, so an option in your command overrides them.
 case "$1" in *deepspeed | *deepspeed-launch) shift ;;
 *) while [ "$1" != deepspeed.launcher.runner ]; do shift; done; shift ;; esac
 set -- --node_rank "$node_rank" --master_addr "$first" --master_port "$port" "$@"

@@ -79,7 +79,7 @@ def _wrong(nodes: str) -> str:
             else f"give at most {nodelist.MOST_NODES} nodes"
         )
     why = "" if nodes == "all" else nodelist.wrong(nodes)
-    return "give a number of nodes, all, or names such as node[1-4]" if why == nodelist.RULE else why
+    return "give a number of nodes, `all`, or names such as node[1-4]" if why == nodelist.RULE else why
 
 
 def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:

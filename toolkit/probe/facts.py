@@ -151,7 +151,10 @@ def _folder_mpis(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | Non
         return None
     mpis = launcher.of_folders(libraries, section("launcher-environment"))
     named = ", ".join(f"{mpi.library}: {mpi.implementation} {mpi.version or '?'}" for mpi in mpis)
-    none = "no libmpi in Cray's folders, nor in folders that environment modules name in variables"
+    none = (
+        "no libmpi outside system folders such as /usr/lib64, except mpirun's; the probe searched Cray's "
+        "folders, and folders from mpicc and from variables such as MPI_HOME"
+    )
     book.note("folder_mpis", named or none)
     return mpis
 

@@ -6,7 +6,7 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.prediction import Mode, ProgramName, Starter
 
 NAME: ProgramName = "serial"
-TITLE = "a program that does not join its ranks"
+TITLE = "a program that does not connect its ranks"
 JOINS: frozenset[str] = frozenset()
 MODES: tuple[Mode, ...] = ("srun-none",)
 BY_MPI = False

@@ -101,7 +101,7 @@ def peers(starter: Starter) -> tuple[str, ...]:
     if starter == "accelerate":
         return (
             meeting,
-            "# Options of the command come later and replace these values.",
+            "# toolkit puts its options first, so an option in your command overrides them.",
             *_left_out("accelerate", "accelerate.commands.launch"),
             'if [ "$1" = launch ]; then shift; fi',
             "strategy=--multi_gpu",
@@ -118,7 +118,7 @@ def peers(starter: Starter) -> tuple[str, ...]:
     if starter == "deepspeed":
         return (
             meeting,
-            "# Options of the command come later and replace these values.",
+            "# toolkit puts its options first, so an option in your command overrides them.",
             *_left_out("deepspeed", "deepspeed.launcher.runner"),
             'set -- --node_rank "$node_rank" --master_addr "$first" --master_port "$port" "$@"',
             'set -- deepspeed --hostfile "${0%/*}/hostfile" --no_ssh "$@"',

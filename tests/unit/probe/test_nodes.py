@@ -290,9 +290,9 @@ def test_a_job_has_a_node_of_its_partition_asked(partition, asked):
 @every_row(
     ("nodes", "why"),
     [
-        ("node[1-", "give a number of nodes, all, or names such as node[1-4]"),
-        ("node[1-]", "give a number of nodes, all, or names"),
-        ("node]", "give a number of nodes, all, or names"),
+        ("node[1-", "give a number of nodes, `all`, or names such as node[1-4]"),
+        ("node[1-]", "give a number of nodes, `all`, or names"),
+        ("node]", "give a number of nodes, `all`, or names"),
         ("node[5-3]", "range 5-3 first"),
         ("node[1-99999]", "has more than 65536 nodes"),
         ("65537", "at most 65536"),

@@ -43,7 +43,9 @@ def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
     works = [p.mode for p in verdict.predictions if p.works]
     if works:
         return DoctorAnswer(
-            "No", f"without `--mode`, no launch mode is predicted to work; add `--mode {works[0]}`"
+            "No",
+            f"only mode {works[0]} is predicted to work, which toolkit uses for your own program only if you "
+            f"add `--mode {works[0]}`",
         )
     if any(p.outcome == "unknown" for p in verdict.predictions):
         return DoctorAnswer("Unknown", "toolkit lacks facts that decide whether the launch works")

@@ -38,9 +38,9 @@ _METHOD = """\
 the smallest number of ranks in the same series. By definition, the efficiency on the smallest number is
 100 %. The model of the time on <i>n</i> ranks is {models}. <i>P</i> is the time of the work that
 the ranks share. <i>K</i> is the time of the work that every rank repeats. The last term is the time of
-the ring allreduce. toolkit repeats the fit many times with random changes of the measured times. Each
-repetition keeps every combination of terms that fits nearly as well as the best combination. The range of a
-prediction contains 95 % of the times that these fits predict.</p></section>"""
+the ring allreduce: {factors}. toolkit repeats the fit many times with random changes of the measured
+times. Each repetition keeps every combination of terms that fits nearly as well as the best combination.
+The range of a prediction contains 95 % of the times that these fits predict.</p></section>"""
 
 
 def page(report: Report, plots: Sequence[Plot]) -> str:
@@ -186,5 +186,12 @@ def _method(report: Report) -> str:
         "grows with <i>n</i>",
         "strong": "<i>P/n + K + L&middot;2(n&minus;1)</i> if the global batch has a constant size",
     }
+    factors = {
+        "weak": "<i>W</i> is the cost of limited network bandwidth",
+        "strong": "<i>L</i> is the cost of network latency",
+    }
     kinds = sorted({line.curve.scaling for line in report.lines})
-    return _METHOD.format(models=" and ".join(models[kind] for kind in kinds))
+    return _METHOD.format(
+        models=" and ".join(models[kind] for kind in kinds),
+        factors=", and ".join(factors[kind] for kind in kinds),
+    )

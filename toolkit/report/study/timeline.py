@@ -66,9 +66,9 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
 def _lag(tally: Tally) -> str:
     if not tally.negotiations:
         return (
-            "The timeline does not show for which ranks the other ranks wait. If a gradient is in Horovod's "
-            "cache, ranks do not send the message that the gradient is ready. With HOROVOD_CACHE_CAPACITY=0, "
-            "each rank always sends this message."
+            "The timeline does not show which ranks are late, because ranks do not report when a gradient in "
+            "Horovod's cache is ready. To see late ranks, record a timeline with HOROVOD_CACHE_CAPACITY=0, "
+            "which turns off this cache."
         )
     rows = [
         (

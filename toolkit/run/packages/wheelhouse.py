@@ -45,7 +45,7 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
     """
     for python in pythons:
         if not re.fullmatch(r"\d\.\d{1,2}", python) or older(python, OLDEST_PYTHON):
-            raise BadInput(f"--python {python}: expected {OLDEST_PYTHON} or a later release, such as 3.12")
+            raise BadInput(f"--python {python}: expected MAJOR.MINOR, at least {OLDEST_PYTHON}, such as 3.12")
     tell.step("Building a wheel of toolkit")
     own = _own_wheel(folder, tell)
     pins = folder / "constraints.txt"
