@@ -44,8 +44,8 @@ def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
     if works:
         return DoctorAnswer(
             "No",
-            f"only mode {works[0]} is predicted to work; toolkit uses {works[0]} for your own program only if "
-            f"you add `--mode {works[0]}`",
+            f"only mode {works[0]} is predicted to work; toolkit uses {works[0]} for your own program only "
+            f"if you add `--mode {works[0]}`",
         )
     if any(p.outcome == "unknown" for p in verdict.predictions):
         return DoctorAnswer("Unknown", "toolkit lacks facts that decide whether the launch works")
