@@ -1,4 +1,4 @@
-"""Build the images of the matrix with Docker, and convert each to a SIF; keep a SIF with the same input.
+"""Build the images of the matrix with Docker as SIF files; skip an image whose input is unchanged.
 
 python -m tests.matrix.build [NAME…]
 """

@@ -1,4 +1,4 @@
-"""Install the MPI of a matrix image as a centre's MPI: in a folder that all nodes share, first on PATH."""
+"""Install the MPI of a matrix image as a centre's MPI: in a folder that all nodes have, first on PATH."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

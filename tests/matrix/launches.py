@@ -1,4 +1,4 @@
-"""All launches of the matrix, as plans of the engine for an image, a launcher and a way of starting."""
+"""Define an image's launches: users' first tries, the engine's plans, and plans with one changed setting."""
 
 import shlex
 from collections.abc import Iterable, Iterator
@@ -127,7 +127,7 @@ def naive(launch: str, host: HostFacts) -> Plan:
 
 
 def _naive_bind(host: HostFacts) -> Plan:
-    """Return the plan of users who mount the folders of an MPI and of its library, as tutorials say."""
+    """Return the plan of users who mount the folder of an MPI and set LD_LIBRARY_PATH, as tutorials say."""
     provider = (host.mpis or ())[0]
     prefix = provider.prefix or ""
     return Plan(
@@ -249,8 +249,8 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
 
 
 def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:
-    """Yield launches that would work without one changed setting; after each, yield the launch with the
-    engine's fix.
+    """Yield launches that would work without one changed setting. If the setting is a variable, also yield
+    the launch with the engine's fix.
     """
     for trap, exports, options, ranks in TRAPS:
         request = Request(nodes=2, ranks_per_node=ranks)

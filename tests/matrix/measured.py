@@ -30,7 +30,7 @@ _LAUNCHERS = {
     "openmpi": r"orterun|prte(run)?|mpi(run|exec)\.openmpi",
     "mpich": r"mpiexec\.hydra|mpi(run|exec)\.mpich",
 }
-"""File names of launchers that a Linux distribution installs as links."""
+"""File names of the programs to which a distribution's links ``mpirun`` and ``mpiexec`` lead."""
 _SERVER = {"4.1.8": "3.2.5", "4.1.7": "3.2.5", "4.1.4": "4.2.2", "5.0.7": "5.0.7"}
 """PMIx release by the launcher's Open MPI release; the PMIx is part of Open MPI, or a Debian package."""
 
@@ -197,7 +197,7 @@ def _device(read: dict[str, Any]) -> str | None:
 
 
 def _needs(read: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of the libraries that the MPI library needs, including libslurm_pmi beside libpmi."""
+    """Return the names of the libraries that the MPI library needs; add libslurm_pmi if it needs libpmi."""
     found = set(read["ldd_mpi_related"])
     if any(name.startswith("libpmi.so") for name in found):
         found.add("libslurm_pmi.so")

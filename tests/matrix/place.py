@@ -134,7 +134,7 @@ class Place:
         return out.decode()
 
     def said(self, name: str) -> dict[str, Any]:
-        """Return the answers of the running container ``name`` to the questions of ``said.py``."""
+        """Run a container of the image ``name``, and return its answers to the questions of ``said.py``."""
         out = bytearray()
         words = ("singularity", "exec", "--cleanenv", self.sif(name), "sh", "-c", QUESTIONS)
         use.execute(self.cluster, "login", "ada", words, lambda o, _: out.extend(o))

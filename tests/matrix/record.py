@@ -31,12 +31,12 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One recorded launch and its outcome.
 
     ``flavour`` is the key of the host's facts (:func:`place_name`). ``launch`` is the launch's name in
-    tables; ``srun`` is srun without ``--mpi``. ``plan`` and ``request`` are the engine's values. ``argv``
-    is the command that ran, with IMAGE in place of the SIF. ``start`` says whether the launch ran in a
-    batch script or directly from the login node. ``environment`` has the variables that the job inherited
-    in addition to the host's facts. ``host_changes`` has the changed facts of the host. ``seen`` counts the
-    outcomes of all tries. ``outcome`` is the most frequent outcome; ``sizes``, ``exit`` and ``line`` are
-    from the last try with this outcome. ``fixed_by`` is the name of the cell with the fix.
+    tables; ``srun`` is srun without ``--mpi``. ``plan`` and ``request`` describe the launch in the engine's
+    types. ``argv`` is the command that ran, with IMAGE in place of the SIF. ``start`` says whether the
+    launch ran in a batch script or directly from the login node. ``environment`` has the variables that
+    the job inherited in addition to the host's facts. ``host_changes`` has the changed facts of the host.
+    ``seen`` counts the outcomes of all tries. ``outcome`` is the most frequent outcome; ``sizes``, ``exit``
+    and ``line`` are from the last try with this outcome. ``fixed_by`` is the name of the cell with the fix.
     """
 
     name: str

@@ -37,7 +37,7 @@ def on(box):
 
 
 class Cutting(Silent):
-    """Progress output that cuts the SSH connection at given points of a copy, once at each point."""
+    """Progress output that cuts the SSH connection when an upload reaches each value in ``at``."""
 
     def __init__(self, cluster, at):
         self.cluster, self.at, self.steps = cluster, list(at), []

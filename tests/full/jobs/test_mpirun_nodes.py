@@ -1,4 +1,4 @@
-"""Test mpirun inside the container on two nodes; the job script starts its daemons by srun."""
+"""Test mpirun inside the container on two nodes; the job script starts mpirun's daemons by srun."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Test a scaling study on a real cluster: toolkit submits, interrupts and resumes it, and writes its page."""
+"""Test that ``toolkit scale`` resumes an interrupted study on a real cluster, and test the study's page."""
 
 import json
 import re

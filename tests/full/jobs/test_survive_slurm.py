@@ -39,7 +39,7 @@ def data(mnist, tmp_path_factory):
 
 
 class Run:
-    """A launched training that a process follows, with access to its files."""
+    """A training, the ``toolkit launch`` process that follows it, and the job's files."""
 
     def __init__(self, cluster, *words):
         self.cluster, self.said = cluster, []
@@ -115,7 +115,7 @@ def until(ready, seconds, said=()):
 
 @pytest.fixture(scope="module")
 def launch(cluster, training_sif, data, begun):
-    """Return a function that launches and follows a training, and returns the run when its job has an id."""
+    """Return a function that starts ``toolkit launch`` with a training, and returns a :class:`Run`."""
 
     def go(*options, epochs=EPOCHS, image=training_sif, nodes=2):
         where = ("--cluster", cluster.name, "--image", str(image), "--data", str(data), "--no-preflight")

@@ -57,8 +57,8 @@ def edit(file, pattern, text):
 
 @pytest.fixture
 def repository(tmp_path):
-    """Return a copy of this checkout with one commit, at a version with a changelog section and without a
-    tag.
+    """Return a copy of this checkout as a repository with one commit and no tags; its changelog describes its
+    version.
     """
     folder = tmp_path / "repository"
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]

@@ -111,7 +111,9 @@ def test_the_plugins_calls_aggregate_for_several_teams(inside, tmp_path):
 @pytest.fixture(scope="module")
 def pipelines(inside, few):
     """Return the number of micro-batches and the first and last loss of each pipeline run, by name and
-    devices; also return the lines about different losses.
+    devices.
+
+    Also return the lines that say how much the losses of one and of two devices differ.
     """
     done = inside("python", "-c", PIPELINES, binds={few: "/data:ro"})
     assert done.ok, done.lines

@@ -1,4 +1,4 @@
-"""Launches of programs that find their ranks without MPI, as plans of the engine."""
+"""Define launches of programs whose ranks find each other without MPI."""
 
 import json
 import shlex

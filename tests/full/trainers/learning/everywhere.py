@@ -77,8 +77,9 @@ def by_trial():
 
 
 def trained(chosen):
-    """Train with 16 samples per step of all devices together; return the weights, and the loss of each
-    epoch.
+    """Return the weights, and the loss of each epoch, of a training with 16 samples per step in total.
+
+    Return ``None`` if toolkit refuses the options for this strategy.
     """
     learning = {name: value for name, value in chosen.items() if name not in ("model", "data")}
     known = Learning(**{"learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.0, **learning})

@@ -1,6 +1,7 @@
 """Use ``ranks.aggregate`` on two ranks, from ``init`` to ``finalize``.
 
-Two teams of gradients are synchronous in different steps, as in the training of a GAN.
+The gradients are in two teams, as for the two networks of a GAN. Team 0 is synchronous in all six steps.
+Team 1 is synchronous in the first two steps, and then gets the averages of the previous step.
 """
 
 import os
