@@ -40,8 +40,8 @@ def tried(words: Sequence[str], env: dict[str, str], folder: Path) -> "subproces
 
 
 def of_a_user(home: Path, path: str) -> dict[str, str]:
-    """Return a user's environment: ``path`` as PATH, this machine's settings of pip and uv, and its
-    caches.
+    """Return a user's environment: ``home`` as HOME, ``path`` as PATH, and this machine's settings and
+    caches of pip and uv.
     """
     kept = ("PIP_", "UV_", "SSL_", "HTTP", "http", "NO_PROXY", "no_proxy", "REQUESTS_")
     env = {name: value for name, value in os.environ.items() if name.startswith(kept)}

@@ -1,4 +1,7 @@
-"""Parse a lesson: commands with their shown output, files that the reader writes, and files to keep."""
+"""Parse a lesson: commands with their shown output, files that the reader writes, and plots to keep.
+
+Plots to keep are files that commands write, and that the page then shows as pictures.
+"""
 
 import re
 from dataclasses import dataclass, field

@@ -37,7 +37,7 @@ _SECONDS = 400.0
 """Time limit of one command in seconds."""
 
 _REGISTRY = "$REGISTRY"
-"""Name of the variable with a registry's address on the pages."""
+"""Variable that the pages use for the address of a registry."""
 
 
 Tell = Callable[[float, Command], None]
@@ -105,8 +105,9 @@ def _command(step: Command, name: str, desk: Desk, shell: Shell, timeout: float,
 
 
 def write(page: Path, result: Run) -> None:
-    """Write the new output into the page, and write the files to keep; each file is replaced as a whole.
+    """Write the new output into the page, and copy the kept files, such as plots, to the page's folder.
 
+    Each file is replaced as a whole.
     Lines that the page omits stay omitted if the other lines are unchanged.
     """
     outputs = [(command, shortened(command.shown, printed) or printed) for command, printed in result.outputs]

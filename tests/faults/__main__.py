@@ -101,7 +101,9 @@ def judge_healthy(program: Fault, log: str, status: int) -> tuple[bool, Fault]:
 
 def record(name: str, made: dict[str, Fault], order: list[str]) -> None:
     """Write the records of ``NAME.jsonl``; records in ``made`` replace older records of the same faults.
-    Records of other machines, which are not in ``order``, stay at the end.
+
+    The file has the records in the order of the ids in ``order``. Records with other ids follow at the end,
+    such as records from GPU machines.
     """
     file = HERE / f"{name}.jsonl"
     lines = file.read_text("utf-8").splitlines() if file.is_file() else []

@@ -45,8 +45,9 @@ while :; do
   [ -e $0/root-$1 ] && { sh $0/root-$1 > $0/answer-$1 2> /dev/null; rm -f $0/root-$1; }
   sleep 0.1
 done"""
-"""A shell loop that runs as root the commands that a fault's user requests; arguments: shared folder, node
-name.
+"""A shell loop of root: it runs the commands that a fault passes to ``sudo_on``.
+
+Its arguments are the shared folder and the node's name.
 """
 
 _PODMAN = """\
@@ -108,7 +109,7 @@ def container(image: str, options: Sequence[str] = ()) -> Iterator[Place]:
 
 
 def _as_root(container: str, shared: str, node: str) -> None:
-    """Let a container run, as root, the commands that a fault's user requests."""
+    """Start a loop in a container that runs, as root, the commands that a fault passes to ``sudo_on``."""
     words = ["docker", "exec", "-d", container, "sh", "-c", _ROOT, shared, node]
     subprocess.run(words, check=True)
 

@@ -6,8 +6,10 @@ from tests.field.cases import calibration, can_be_graded, grade, outcomes_of, pa
 
 
 def main(wanted: list[str]) -> None:
-    """Print the table of grades and each wrong answer; reports that are kept aside appear only in the
-    table.
+    """Print the answers for the ids ``wanted``, by default all answers whose grade is not ``right``.
+
+    Print also the table of grades. Reports with ``aside``, which the rules' authors did not read, appear only
+    in the table.
     """
     graded = tuple(map(grade, read()))
     for one in graded:

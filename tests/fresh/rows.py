@@ -109,7 +109,10 @@ def of_table(table: Table, today: dt.date) -> Row:
 
 
 def _series(known: Number, newest: str) -> tuple[int, ...]:
-    """Return a known release, extended by the missing parts of ``newest``: CUDA 13.2 covers 13.2.86."""
+    """Return the numbers of ``known``, and append the further numbers of ``newest``.
+
+    The known release 13.2 and the newest release 13.2.86 give (13, 2, 86), so 13.2 counts as current.
+    """
     return (*known.release, *_number(newest).release[len(known.release) :])
 
 

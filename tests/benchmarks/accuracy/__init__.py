@@ -1,1 +1,1 @@
-"""Measure the accuracy of trainings on whole data sets, with the commands of users."""
+"""Launch trainings on whole data sets as users do, and measure their accuracy."""

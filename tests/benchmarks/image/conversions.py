@@ -1,4 +1,6 @@
-"""Convert one image to a SIF with each packing of toolkit and with plain ``apptainer build``, in turns."""
+"""Convert one image to a SIF in turns: with each of toolkit's compressions (packings), and with plain
+``apptainer build``.
+"""
 
 import os
 import time

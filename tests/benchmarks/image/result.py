@@ -31,8 +31,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     builds: Builds
 
     def ratios(self, name: str) -> dict[str, float]:
-        """Return the ratios of one packing to plain ``apptainer build``, and of its warm start to a start
-        without SIF.
+        """Return ratios of a packing to plain ``apptainer build``: speed of conversion, size, and warm start.
+
+        ``start_ratio`` and ``start_ratio_cpu`` compare the packing's warm start with a start without SIF.
         """
         warm = median(self.starts[name]["warm"])
         bare, plain = median(self.starts[BARE]["warm"]), median(self.starts[PLAIN]["warm"])

@@ -1,7 +1,8 @@
 """Measure toolkit's times for a thousand nodes: ``python -m tests.benchmarks.scale.run [--nodes N] [--image
 SIF]``.
 
-Without ``--image``, measure what needs no cluster. With ``--image``, add the nodes to a virtual cluster.
+The program measures work that needs no cluster. With ``--image``, it also measures on a virtual cluster whose
+Slurm has N simulated nodes.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Change one package and launch: python -m tests.benchmarks.start.change CLUSTER IMAGE.sif WHEELS.
 
-``CLUSTER`` is a virtual cluster with two nodes, and ``IMAGE.sif`` a SIF with Python on this machine.
+``CLUSTER`` is a virtual cluster with two nodes. ``IMAGE.sif`` is a file on this machine, and contains Python.
 ``WHEELS`` is a folder with the wheels of PACKAGES and RELEASES, so that the times contain no download. On
 the login node, the program creates an environment file, which adds three packages to the image. In each
 round it changes the release of one package with ``toolkit env add``, and launches a job on two nodes that

@@ -19,8 +19,8 @@ class Server:
 
 
 class Queue:
-    """Computes when the server finishes each operation; operations must be added in the order of their
-    times.
+    """Computes when the server finishes each operation; operations must be added in the order in which they
+    arrive.
     """
 
     def __init__(self, server: Server, state: Sequence[float] = ()) -> None:

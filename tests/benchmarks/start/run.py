@@ -33,8 +33,9 @@ def sent(size: int, nodes: int, server: Server) -> float:
 
 
 def measure(work: Path, place: str, rounds: int, real: Sequence[int]) -> dict[str, Any]:
-    """Start from one place on a few simulated nodes, and replay the fastest run of one node for many
-    nodes.
+    """Start Python from one place on a few simulated nodes, and compute the times for many nodes.
+
+    The computation replays the fastest of several runs in which only one node starts Python.
     """
     server = Server()
     singles = [run(place, work, 1) for _ in range(rounds)]
@@ -63,8 +64,9 @@ def _real(place: str, work: Path, nodes: int, single: Run) -> Run:
 
 
 def verify(work: Path) -> dict[str, dict[int, float]]:
-    """Return the seconds of the program ``walk`` with one server thread: measured, and replayed from one
-    client.
+    """Return the seconds of the program ``walk`` by number of nodes, with one server thread.
+
+    ``real`` has measured seconds. ``replayed`` has seconds computed from the run of a single node.
     """
     server = Server(threads=1)
     single = run(WALK, work, 1, server)

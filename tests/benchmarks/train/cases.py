@@ -9,7 +9,7 @@ DATA, FEW = "/data", "/few"
 BATON = "/baton"
 TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 40
-"""The case ``dense, long`` trains ``epochs`` times this number of epochs, on few images.
+"""The case ``dense, long`` multiplies the number of epochs by this factor, and trains on few images.
 
 Its comparison must show a difference of one percent. The speed of single turns differs by ten percent, so
 many turns are needed.
@@ -23,10 +23,12 @@ _SHORT_STEPS, _SHORT_ITERATIONS = 2, 36
 A turn lasts a few seconds, because the machine's load changes within five seconds.
 """
 _CNN = 3
-"""The cases ``cnn`` and ``cnn, tutorial`` train ``epochs`` times this number of epochs, on few images."""
+"""The cases ``cnn`` and ``cnn, tutorial`` multiply the number of epochs by this factor, and train on few
+images.
+"""
 _TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 _TURNS = 3
-"""Number of runs of each case in a round, if a turn of its race is a whole program.
+"""Number of runs of each case per round, if each turn runs a whole program.
 
 One run is not enough: a machine may be slower for a minute, by more than the difference between two cases.
 """
@@ -86,7 +88,7 @@ def in_turns(every: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
 
 
 def cases(epochs: int) -> list[Case]:
-    """Return all cases; small networks train for ``epochs`` epochs."""
+    """Return all cases; small networks train for ``epochs`` epochs or a multiple of it."""
     sizes = ("--epochs", str(epochs))
     dense = trainer("dense", "mnist", "--data", DATA, *sizes)
     long = trainer(

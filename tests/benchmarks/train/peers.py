@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tests.benchmarks.train.cases import DATA, TRAINER, Case, Comparison, script
 
 _BATCH = 4
-"""Batch size of each rank of ResNet50, so that a turn has several steps."""
+"""Batch size of each rank of ResNet50; it is small, so that a turn has several steps."""
 
 _NAMED = "echo 127.0.0.1 $(hostname) >> /etc/hosts; "
 """A command that gives the container's name an address: Gloo and torchrun look up the name, and the container

@@ -34,7 +34,7 @@ class Wrong(NamedTuple):
 
 
 def answers(slot: Slot, folder: Path) -> Iterator[tuple[Garbage, Outcome]]:
-    """Yield the result of the slot's call for each kind of garbage."""
+    """Run the command of ``slot`` with each kind of garbage as the file; yield the garbage and the result."""
     _place(folder)
     (folder / "g").mkdir()
     for garbage in make(folder / "g", slot.suffix):
@@ -86,7 +86,7 @@ def _fault_of_message(garbage: Garbage, errors: str) -> str:
 
 
 def wrong(slot: Slot, folder: Path) -> tuple[int, list[Wrong]]:
-    """Return the number of the slot's calls, and the wrong answers."""
+    """Run the command of ``slot`` on each garbage; return the number of runs, and the wrong answers."""
     found, count = [], 0
     for garbage, outcome in answers(slot, folder):
         count += 1

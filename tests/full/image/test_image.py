@@ -46,7 +46,7 @@ SMALL_TEXT = (ROOT / "recipes" / f"{SMALL}.toml").read_text()
 
 
 class Heard:
-    """Progress output that records all lines, for comparisons."""
+    """Progress output that records the steps, and ignores the details."""
 
     def __init__(self):
         self.steps = []
@@ -84,8 +84,8 @@ def foundation(engine):
 
 
 def variant(tmp_path, name, lock, **changes):
-    """Copy the small recipe and its lock under a new name, with ``changes`` in the lock; return the
-    recipe.
+    """Copy the small recipe and its lock under a new name, with ``changes`` in the lock; return the recipe
+    and the lock.
     """
     file = tmp_path / f"{name}-{uuid.uuid4().hex[:8]}.toml"
     file.write_text(SMALL_TEXT)
@@ -135,7 +135,7 @@ def of(engine, *processes):
 
 
 def left(engine):
-    """Return the containers whose process has exited."""
+    """Return the containers whose owner, the process that made them, has exited."""
     return {container for container, owner in owners(engine).items() if not is_running(owner)}
 
 

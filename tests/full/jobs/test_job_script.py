@@ -1,4 +1,4 @@
-"""Test the job script on a real Slurm, which accepts every field, and stops and resumes the job."""
+"""Test job scripts on a real Slurm: Slurm accepts every field, and jobs stop on request and resume later."""
 
 import json
 import re
