@@ -50,8 +50,8 @@ def probe(
     Args:
         host: a machine to contact over SSH, as ``HOST``, ``USER@HOST`` or an alias from the SSH
             configuration; by default this machine.
-        cluster: the name of a virtual cluster on this machine, see ``toolkit cluster``; give either ``host``
-            or ``cluster``.
+        cluster: the name of a virtual cluster on this machine (see ``toolkit cluster``). Do not give both
+            ``host`` and ``cluster``.
         ssh_config: the SSH configuration file, as for ``ssh -F``.
         partition: the Slurm partition of the compute nodes; by default Slurm's default partition.
         nodes: the number of compute nodes to probe, ``"all"``, or names such as ``"node[1-4]"``. If ``nodes``

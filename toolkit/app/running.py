@@ -176,8 +176,8 @@ def resume(
 
     Raises:
         BadInput: if the job does not exist.
-        CheckFailed: if the job still runs, the image has changed since the job's submission or fails the
-            signature check, or sbatch rejects the job.
+        CheckFailed: if the job still runs, if the image has changed since the job's submission, if the image
+            fails the signature check, or if sbatch rejects the job.
         Missing: if the image or the script no longer exists, or the job's machine is unreachable.
     """
     from toolkit.job.running.resume import resume as again

@@ -226,11 +226,14 @@ def down(ctx: click.Context, name: str | None) -> None:
 
 
 def _resolve_name(name: str | None) -> str:
-    """Return ``name``. If ``name`` is ``None``, return the default name. If a cluster with the
-    former default name exists, print a warning and return the former name instead.
+    """Return ``name``, or a default name if ``name`` is ``None``.
+
+    The default name is usually ``DEFAULT_NAME``. If a cluster named ``_FORMER_NAME`` exists, the default name
+    is ``_FORMER_NAME``, and toolkit prints a warning.
 
     Raises:
-        BadInput: if ``name`` is ``None``, and clusters with the default name and the former name both exist.
+        BadInput: if ``name`` is ``None``, and clusters named ``DEFAULT_NAME`` and ``_FORMER_NAME``
+            both exist.
     """
     if name:
         return name

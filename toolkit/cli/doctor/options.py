@@ -73,8 +73,8 @@ def check_combination(options: DoctorOptions) -> None:
     """Check that the given options can be combined, and that no required option or IMAGE is missing.
 
     Raises:
-        BadInput: if two options conflict, or the user gives an option without the IMAGE or the other option
-            that it requires. The message names the options.
+        BadInput: if two options conflict, if an option needs IMAGE but IMAGE is missing, or if an option
+            needs another option but the other option is missing. The message names the options.
     """
     if options.ask:
         if options.image is not None or options.fix or options.live:

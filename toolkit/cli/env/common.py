@@ -66,7 +66,8 @@ def with_links(requirements: EnvRequirements, links: tuple[str, ...]) -> EnvRequ
 
 
 def image_of(env: Path, lock: EnvLock, image: str | None) -> Path:
-    """Return the path of an environment's image: the image that ``--over`` names, or the image in the lock.
+    """Return the path of an environment's image: the image that ``--over`` names, or the image that the lock
+    names.
 
     ``image`` is the value of ``--over``. If ``image`` is ``None``, the function searches for the file name
     that the lock records. The function searches in the environment's folder, the current folder,
@@ -102,7 +103,7 @@ def make_again(
         env: the environment file.
         lock: the lock in the environment file.
         requirements: the changed requirements.
-        image: the value of ``--over``, or ``None`` for the image in the lock.
+        image: the value of ``--over``, or ``None`` for the image that the lock names.
         replaceable_names: names of packages in the image that the environment may replace with another
             version. The environment may also replace the packages that the lock lists as replaced.
     """

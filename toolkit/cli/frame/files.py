@@ -30,7 +30,9 @@ def write_report(path: Path, content: bytes, *, notice: bool = True) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a regular file completely or not at all, or write to a device or pipe. Follow symbolic links.
+    """Write ``content`` to a file, a device or a pipe. Follow symbolic links.
+
+    toolkit writes a regular file completely or not at all.
 
     If the file is a FIFO, toolkit waits up to two seconds until another process opens the FIFO for reading.
     An ordinary ``open`` would wait for such a process without a limit.

@@ -126,7 +126,8 @@ def _open_closed_streams() -> None:
 
 
 def _null() -> int:
-    number = os.open(os.devnull, os.O_RDWR)  # open() returns the lowest free descriptor: the closed stream's
+    # os.open returns the lowest free descriptor, which is the descriptor of the closed stream.
+    number = os.open(os.devnull, os.O_RDWR)
     os.set_inheritable(number, True)
     return number
 

@@ -30,8 +30,8 @@ _ENGINE = "docker-daemon:"
 _FACTS = "adopted.json"
 _LAYER = "layer"
 _MARK = "# Made by toolkit image adopt"
-"""The text at the start of each recipe that ``toolkit image adopt`` writes. ``toolkit image adopt`` does not
-replace a recipe without this text.
+"""The text at the start of each recipe that ``toolkit image adopt`` writes. ``toolkit image adopt`` replaces
+an existing recipe only if the recipe starts with this text.
 """
 _JSON_MARK = '{\n "schema": "toolkit.adopted/'
 _MARKS = {"error": "✘", "warning": "!", "info": "·"}

@@ -107,8 +107,8 @@ def _facts_of(site: str) -> Path:
 def say_lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
     """Print on standard error who signed the lock of a recipe, and return the result of the signature check.
 
-    Without ``keyring``, print nothing and return ``None`` if the recipe has no lock, or if its lock came with
-    toolkit.
+    Without ``keyring``, the function skips a missing lock and a lock that came with toolkit: it prints
+    nothing and returns ``None``.
 
     Raises:
         CheckFailed, BadInput, Missing: as in :func:`~toolkit.image.trust.detached.lock_signature`.

@@ -39,8 +39,8 @@ def command(ctx: click.Context, file: Path, key: str, provenance: str, as_json: 
     """Sign FILE: a SIF, a bundle, a lock or an environment.
 
     toolkit signs with gpg, whose agent asks for the passphrase. The signature of a SIF becomes part of the
-    SIF, and toolkit updates the checksum file. `toolkit image verify` and `apptainer verify` check the
-    signature.
+    SIF, and toolkit updates the SIF's checksum in FILE.sha256. `toolkit image verify` and `apptainer verify`
+    check the signature.
 
     The signature of a bundle, a lock or an environment is FILE.asc. `toolkit image unbundle` checks the
     signature of a bundle. `toolkit image build` and `toolkit image render` check the signature of a lock.

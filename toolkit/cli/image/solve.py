@@ -20,8 +20,8 @@ from toolkit.report.solution import lines
 from toolkit.report.toml import toml
 
 _MARK = "# Made by toolkit image solve"
-"""The text at the start of each recipe that ``toolkit image solve`` writes. ``toolkit image solve`` does not
-replace a recipe without this text.
+"""The text at the start of each recipe that ``toolkit image solve`` writes. ``toolkit image solve`` replaces
+an existing recipe only if the recipe starts with this text.
 """
 
 
