@@ -167,7 +167,8 @@ def command(
     )
     told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
     study = study_of(wanted, flags, told)
-    # The study that wrote the timeline of --prove usually has the default folder. Use another folder here.
+    # The timeline FILE of --prove is usually from an earlier study in the folder studies/NAME. The new study
+    # needs its own folder.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     check_folder(folder, "--study")
     if keep["dry_run"]:

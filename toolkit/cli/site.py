@@ -164,7 +164,7 @@ def share(
     With -o, toolkit saves a facts file, which you can use with: toolkit doctor IMAGE --facts FILE. Before you
     share the file, check that it contains nothing private.
 
-    NAME is the profile of the cluster. If you have written no profile, you may leave out NAME.
+    NAME is the profile of the cluster. You may leave out NAME if you wrote exactly one profile, or none.
 
     Example: toolkit site share virtual --cluster demo -o virtual.json
     """

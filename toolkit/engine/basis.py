@@ -26,7 +26,7 @@ class LaunchCoverage:
     says whether the launch has more than one node, and more than one rank on each node. ``slurm`` is a
     release series. ``runtime``, ``server``, ``library`` and ``mounted`` are a name and a release series, such
     as ``openmpi 5.0``. ``server`` names the server that tells each rank its number and its peers. ``library``
-    is the MPI that programs load. ``mounted`` is the host's MPI in the launch mode ``bind``. A text is
+    is the MPI that programs load. ``mounted`` is the host's MPI in the launch mode ``bind``. A field is
     empty if the property has no effect on the launch, or is unknown.
     """
 

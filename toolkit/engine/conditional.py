@@ -97,8 +97,8 @@ def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswe
     """Predict each launch mode of the image, and find the unstated facts that decide the outcomes.
 
     If a mode works, the facts that decide the outcome of the best mode come first. If no mode works, the
-    facts that toolkit needs to decide the modes with an unknown outcome come first. Among these first facts,
-    and among the facts after them, a fact that decides the outcome of more modes comes earlier.
+    facts that may decide an ``unknown`` outcome come first. All other facts follow. In each of these two
+    groups, a fact that decides the outcome of more modes comes earlier.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")

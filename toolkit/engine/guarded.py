@@ -42,8 +42,8 @@ def settle(answer: _T | Undecided) -> _T:
 
 
 _OPTIONAL: dict[type, Collection[str]] = {
-    # The rule image-mpi-not-measured reports an MPI of unknown release. For all other rules: if a row of the
-    # knowledge tables has a version range, the row does not match an MPI of unknown release.
+    # The rule image-mpi-not-measured reports an MPI of unknown release. In the knowledge tables, a row with a
+    # version range does not match such an MPI.
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),
