@@ -88,8 +88,9 @@ while True:
 
 @pytest.fixture
 def held_program(monkeypatch):
-    """Return a function that starts a program in ``held.Held`` and sends its signals only to the program. In
-    a container, ``held.send`` sends them to all processes.
+    """Return a function that starts a program in ``held.Held``, which stops and continues it with signals.
+
+    In a container, ``held.send`` signals all processes. Here, it signals only the program.
     """
     monkeypatch.syspath_prepend(str(INSIDE))
     held, begun = importlib.import_module("held"), []

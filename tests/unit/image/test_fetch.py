@@ -188,7 +188,10 @@ with open(sys.argv[1], "ab") as part:
 
 @pytest.fixture
 def held(server):
-    """Yield a file that another process is downloading until its standard input closes."""
+    """Yield a file and a process that keeps the file locked, as a download does.
+
+    The process ends when its standard input closes.
+    """
     file = locked(server, "/a")
     part = path_of(file).with_name(".a.whl.part")
     part.parent.mkdir(parents=True)

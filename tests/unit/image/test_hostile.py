@@ -23,9 +23,7 @@ SECONDS = 8.0
 
 
 def look(path) -> ImageFacts | None:
-    """Inspect an image within the time limit; return facts that can be written, or None for toolkit's
-    error.
-    """
+    """Inspect an image within the time limit; return facts that fit in JSON, or None for toolkit's error."""
     begun = time.monotonic()
     try:
         facts = inspect(path)

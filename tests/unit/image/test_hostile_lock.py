@@ -18,7 +18,7 @@ EVIL_HOST = "evil.example"
 
 
 def changeable(tmp_path, monkeypatch):
-    """Return a recipe whose lock can be changed, with every file that it names in the cache."""
+    """Return a recipe whose lock a test can change; replace this machine's cache and settings."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")

@@ -1,4 +1,4 @@
-"""Test that toolkit trusts neither the text of a signature nor the content of a SIF."""
+"""Test that toolkit finds each difference between a SIF and its signed text, and refuses a truncated SIF."""
 
 import io
 from pathlib import Path

@@ -46,7 +46,7 @@ def forget() -> None:
 
 
 def made() -> dict[str, object]:
-    """Return the build files for both builders and toolkit's own files, for each shipped lock."""
+    """Return for each shipped lock the Dockerfile, the Singularity definition, and toolkit's own files."""
     return {name: (text(name, "docker"), text(name, "singularity"), own(name)) for name in LOCKED}
 
 

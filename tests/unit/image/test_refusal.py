@@ -1,4 +1,4 @@
-"""Compare toolkit's prediction of ld.so's error line with ld.so and a real program of this machine."""
+"""Test the error line of ld.so that toolkit predicts for copies of this machine's shell and C library."""
 
 from pathlib import Path
 

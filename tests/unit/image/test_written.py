@@ -15,7 +15,7 @@ from toolkit.model.progress import Silent
 
 @pytest.fixture
 def bare(tmp_path, monkeypatch):
-    """Return a recipe with empty files and a base image from a registry, which needs no bootstrap."""
+    """Return a build whose base image comes from a registry, and an empty file for each download."""
     made = making("mpi-only")
     base = msgspec.structs.replace(made.lock.base, published=f"debian@sha256:{'0' * 64}", packages=())
     made = msgspec.structs.replace(made, lock=msgspec.structs.replace(made.lock, base=base))

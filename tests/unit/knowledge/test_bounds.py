@@ -17,7 +17,7 @@ CURED = {
     "pmix.toml": ("caution", "insists"),
     "runtime.toml": ("defect",),
 }
-"""Tables of faulty releases; the upper bound of a row means that the next release works."""
+"""Tables of faulty releases; for example, the upper bound ``<4.2`` means that 4.2 works."""
 CODE = re.compile(r"[\w.-]+/[\w.-]+(:\S|#\d+| (commit|issues?|pull) )|docs/news/|NEWS |CVE-|release notes")
 """Text of a source that names the change in the code, or the report of the fault."""
 MEASURED = {

@@ -1,4 +1,8 @@
-"""Test words with a digit, sizes in bytes, and yes/no keys in the knowledge tables."""
+"""Test words with a digit, sizes and yes/no keys in the knowledge tables.
+
+A word with a digit occurs elsewhere, too; a size in bytes is a round number. A row does not repeat the
+default of a yes/no key.
+"""
 
 import importlib
 import inspect
@@ -52,7 +56,7 @@ def corpus() -> Counter[str]:
 
 
 def values(name: str) -> Iterator[str]:
-    """Yield the lines with values of a file, without texts for readers, patterns and hashes."""
+    """Yield the values in the lines of a file; skip prose, patterns and hashes."""
     for line in text(name).splitlines():
         if " = " in line and not PROSE.match(line) and "sha256" not in line and "pattern" not in line:
             yield line.partition(" = ")[2]
@@ -83,7 +87,7 @@ def test_a_size_in_bytes_is_a_power_of_two_or_whole_gibibytes():
 
 
 def defaults(name: str) -> dict[str, set[Any]]:
-    """Return the defaults of each switch in the structs that read a file."""
+    """Return the defaults of each yes/no key in the structs that read a file."""
     module = importlib.import_module(f"toolkit.knowledge.{name}")
     found: dict[str, set[Any]] = {}
     for _, kind in inspect.getmembers(

@@ -1,4 +1,4 @@
-"""Test that a text of the row names each bound of its releases, or that another row starts or ends there."""
+"""Test that a row's texts name each of its version bounds, or that another row starts or ends at the bound."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ UNNAMED = {
     "runtime vulnerable": "<1.4.5 <4.4.2",
     "settings setting": "<2019 <5.0a0",
 }
-"""Bounds of each table that no text of the row names, and at which no other row starts or ends."""
+"""Exceptions, by table: bounds that their row's texts do not name, and where no other row starts or ends."""
 BOUND = re.compile(rf"(>=|<=|==|<|>)\s*({VERSION.pattern})")
 
 

@@ -1,4 +1,4 @@
-"""Test the names and values of rows about settings, clients and devices: the texts of the rows agree."""
+"""Test that names and values in rows about settings, clients and devices agree with the rows' texts."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -231,9 +231,7 @@ def test_any_table_is_a_profile_or_refused_in_a_line(table):
 
 
 def simple(value: object) -> bool:
-    """Return whether toolkit's TOML writer supports the value; it supports no floats, nested or mixed
-    lists.
-    """
+    """Return whether toolkit's TOML writer supports the value: no float, and only strings in lists."""
     if isinstance(value, list):
         return all(isinstance(item, str) for item in value)
     return not isinstance(value, float) and (not isinstance(value, dict) or all(map(simple, value.values())))

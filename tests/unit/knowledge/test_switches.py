@@ -14,7 +14,7 @@ BOTH = {"alone", "data_centre", "own_shm", "step"}
 
 
 def switches(table: Row, key: str = "") -> Iterator[tuple[str, Row, str]]:
-    """Yield the path of each table with a switch, the table, and the key of the switch."""
+    """Yield for each yes/no key the path of its table, the table, and the key."""
     for name, value in table.items():
         if isinstance(value, bool):
             yield key, table, name

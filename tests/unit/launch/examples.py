@@ -1,4 +1,4 @@
-"""A job and plans for the tests of this folder, and job scripts of them."""
+"""An example job and example plans for the tests of this folder, and functions that render job scripts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Replace Slurm by recorded answers of its programs, and by the files of a job's folder."""
+"""A runner that replaces Slurm in tests: it gives recorded answers and keeps a job's files in memory."""
 
 from toolkit.run.command import Completed
 

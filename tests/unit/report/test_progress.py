@@ -28,8 +28,9 @@ _PIECES = re.compile(r"\r|\n|\x1b\[(\d*)([A-Za-z])|\x1b\[\?\d+[hl]|[^\r\n\x1b]+"
 
 
 def on_terminal(code, out=None):
-    """Run ``code`` with standard error on a terminal, and standard output on ``out`` or, without ``out``, on
-    the terminal. Return the terminal's text.
+    """Run ``code`` with standard error on a terminal, and return the terminal's text.
+
+    Standard output goes to ``out``, or to the terminal if ``out`` is None.
     """
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}

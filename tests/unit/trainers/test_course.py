@@ -46,7 +46,7 @@ class Instant:
 
 
 class Wishes:
-    """A fake watch with the given wishes to stop or save."""
+    """A fake of the class ``Watch``; each pair in ``seen`` says whether to stop, and whether to save."""
 
     def __init__(self, *seen):
         self._seen, self.saved_times = list(seen), 0

@@ -1,4 +1,4 @@
-"""Compare users' scripts with their diffs by `toolkit adapt`; running this module writes the diffs."""
+"""Make the diffs of `toolkit adapt` for tests/golden/adapt/*.py; running this module writes them to files."""
 
 from pathlib import Path
 

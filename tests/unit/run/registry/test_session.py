@@ -175,7 +175,7 @@ FAR = "far.example:5000"
 
 
 def beyond(server, home, monkeypatch, entry):
-    """Return an image name on a fake remote registry without TLS, which ``server`` plays as an HTTP proxy."""
+    """Return an image name on a registry without TLS; ``server``, an HTTP proxy, answers for the registry."""
     (home / "docker").mkdir()
     (home / "docker" / "config.json").write_text(f'{{"auths": {{"{FAR}": {entry}}}}}')
     monkeypatch.setenv("http_proxy", f"http://{server.host}")
