@@ -1,4 +1,4 @@
-"""The measurements of a run, and the ratios that decide whether the run passes."""
+"""The measurements of a run, and the ratios of packings to plain ``apptainer build``."""
 
 from typing import Any
 

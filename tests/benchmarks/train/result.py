@@ -1,4 +1,4 @@
-"""The measurements of a run, and the ratios that decide whether the run passes."""
+"""The measurements of a run, and the ratios of the cases that the benchmark compares."""
 
 import statistics
 
