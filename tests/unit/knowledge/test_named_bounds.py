@@ -1,4 +1,4 @@
-"""Test that a row's texts name each of its version bounds, or that another row starts or ends at the bound."""
+"""Test that a row's texts name each of its version bounds, or that another row starts or ends at it."""
 
 import re
 from collections.abc import Iterator
