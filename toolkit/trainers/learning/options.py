@@ -43,13 +43,14 @@ def add_options(learning: Learning, parser: argparse.ArgumentParser) -> None:
     """Add the learning options to ``parser``, with the values of ``learning`` as defaults."""
     rates = parser.add_argument_group("learning rate").add_argument
     _add_rate(learning, rates)
+    _add_warmup(learning, rates)
     _add_decay(learning, rates)
     _add_optimizer(learning, parser)
     _add_steps(learning, parser)
 
 
 def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
-    """Add the options for the initial learning rate and the warm-up."""
+    """Add the options for the learning rate and its scaling."""
     rates(
         "--learning-rate",
         type=positive,
@@ -76,6 +77,10 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
             "--learning-rate by Q; sqrt: multiply it by the square root of Q; none: keep it unchanged"
         ),
     )
+
+
+def _add_warmup(learning: Learning, rates: Callable[..., Any]) -> None:
+    """Add the options for the warm-up, in which the learning rate rises."""
     rates(
         "--warmup-epochs",
         type=not_negative,
