@@ -111,8 +111,8 @@ def judge_client(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
 
 
 def judge_filtered(case: Case) -> Hit | None:
-    """Return a hit with the outcome ``unknown`` if the command starts a script that calls another program
-    with only some of the script's variables; otherwise, return ``None``.
+    """Return a hit with the outcome ``unknown`` if the command starts a script that passes only some of its
+    environment variables to another program; otherwise, return ``None``.
 
     toolkit does not know whether the other program gets the launcher's variables.
     """

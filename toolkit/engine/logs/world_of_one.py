@@ -51,9 +51,10 @@ def find_world_of_one(output: Output, matches: PatternLines) -> Finding | None:
     """Return the finding about worlds of size 1. Return ``None`` if fewer than two lines report such a world,
     if a line reports a larger world, or if the job requests only one rank.
 
-    The finding is an error if lines with labels of several ranks report the world size, or if the job
-    requests several ranks. The finding is a warning if lines without rank labels repeat the same report. In
-    all other cases, the result is ``None``.
+    The finding is an error if the job requests several ranks, or if the lines start with different rank
+    labels, such as ``0:`` and ``1:`` of ``srun --label``. The finding is a warning if no line has a rank
+    label, and two lines differ at most in words with digits, such as ``node01``. In all other cases, the
+    result is ``None``.
     """
     claims = [
         (line, size) for line in _claiming(output, matches) if (size := _claimed_size(line.text)) is not None

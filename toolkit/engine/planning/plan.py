@@ -22,9 +22,9 @@ def plan(
     """Return the complete plan of a launch in ``mode``: every word, variable and bind, even if the launch
     will fail.
 
-    Other code changes only the spelling of runtime options in the returned plan. toolkit judges, prints and
-    records the plan, and writes the plan into the job script. toolkit applies a ``fix`` only if the fix is
-    for the launch mode ``mode``.
+    toolkit judges, prints and records the plan, and writes the plan into the job script. Other modules may
+    change only the form of a runtime option in the plan: ``--net host`` becomes ``--network=host``. toolkit
+    applies a ``fix`` only if the fix is for the launch mode ``mode``.
     """
     asked = Plan(mode=mode, launcher=(), env={**(site.env if site else {}), **request.env})
     proposed = propose(host, apply_search_path(host, image, asked), request, mode)

@@ -188,7 +188,7 @@ def _loads_mounted(case: Case) -> bool:
 def bind_library_older(case: Case) -> Hit | None:
     """The host's libfabric lacks an interface that the image's MPI needs, because the host's libfabric is too
     old. The loader finds the mounted libfabric of the host before the image's libfabric. The rule applies if
-    programs load the image's MPI, or libopen_mpi of Open MPI 6 from the image and libmpi from the host.
+    programs load the image's MPI, or the image's libopen_mpi (Open MPI 6) with the host's libmpi.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi, half = provider_guarded(case), case.original.mpi, is_split(case)

@@ -82,9 +82,9 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_minor_compatibility(case: Case) -> Hit | None:
-    """From CUDA 11 on, a driver also supports later CUDA releases with its major number: the driver of CUDA
-    12.2 supports CUDA 12.9. There are two exceptions: PTX code of a newer CUDA (error 222,
-    CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and features that need a newer driver (error 36).
+    """From CUDA 11 on, the driver of a CUDA release also supports later CUDA releases with the same major
+    number: the driver of CUDA 12.2 supports CUDA 12.9. There are two exceptions: PTX code of a newer CUDA
+    (error 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and features that need a newer driver (error 36).
     """
     case.have(*PAIR)
     if too_old(case) or not older(case.host.gpu_driver, cuda.full_driver(case.image.cuda or "")):

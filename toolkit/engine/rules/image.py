@@ -360,9 +360,10 @@ def mpi_release_defect(case: Case) -> Hit | None:
 
 
 def _avoids_defect(case: Case, mpi: ImageMpi, row: Defect) -> bool:
-    """Return whether the launch avoids a defect. A defect with ``netmod`` occurs only if MPICH uses this
-    network module. If MPICH's module is unknown and the defect only causes a warning (outcome ``ok``),
-    toolkit assumes another module. A defect without ``netmod`` does not occur with ``lifted_by``.
+    """Return whether the launch avoids a defect: whether it sets the variable or option in ``lifted_by``. If
+    the defect's row names a network module of MPICH (``netmod``), return instead whether MPICH uses another
+    module. If MPICH's module is unknown and the defect only causes a warning (outcome ``ok``), the result is
+    ``True``.
     """
     if not row.netmod:
         return row.lifted_by in {*case.plan.env, *case.plan.container}

@@ -339,7 +339,7 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
 
 def _is_same_installation(launcher: str, mpi: ImageMpi) -> bool:
     """Return whether a launcher and an MPI library are in one installation; ``True`` if the library's path is
-    unknown, for example in a recipe.
+    unknown, for example because the image is not built yet.
     """
     return "/" not in mpi.library or is_below(mpi.library, posixpath.dirname(posixpath.dirname(launcher)))
 
