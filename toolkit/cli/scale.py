@@ -167,8 +167,7 @@ def command(
     )
     told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
     study = study_of(wanted, flags, told)
-    # The timeline FILE of --prove is usually from an earlier study in the folder studies/NAME. The new study
-    # needs its own folder.
+    # A study with --prove needs its own folder: its timeline FILE is usually from the study in studies/NAME.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     check_folder(folder, "--study")
     if keep["dry_run"]:
