@@ -50,8 +50,8 @@ def judge(name, image, facts, folder):
 
 
 def command_of(name):
-    """Return the command that starts a program's ranks; empty if an option of ``launch`` changes the program
-    or its files.
+    """Return the command that starts a program's ranks, or ``()`` if the doctor cannot judge the program by
+    this command alone.
     """
     program = PROGRAMS[name]
     script, *rest = program.words

@@ -33,7 +33,7 @@ def no_remembered_hosts():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_images_of_the_checkout():
-    """Hide the images that this checkout built from unit tests."""
+    """Prevent unit tests from using images in this checkout's build folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("toolkit.job.request.locations.checkout", lambda: None)
         yield

@@ -1,4 +1,7 @@
-"""Test ``toolkit bench start``, which times a job's start from its record, its folder and the cluster."""
+"""Test ``toolkit bench start``, which prints how long each part of a job's start took.
+
+toolkit reads the times from the job's record, from a folder, or from the cluster.
+"""
 
 import json
 

@@ -57,7 +57,10 @@ def check_advice(place: str, name: str) -> None:
 
 
 def _in(mode: Mode | None, verdict: Verdict) -> Verdict:
-    """Return the verdict if the user requests ``mode``: only ``chosen`` differs, and is ``mode`` or None."""
+    """Return ``verdict`` with the choice that the engine makes when the user requests ``mode``.
+
+    ``chosen`` is then ``mode``, or ``None`` if the engine does not predict that ``mode`` works.
+    """
     if mode is None:
         return verdict
     return msgspec.structs.replace(verdict, chosen=mode if verdict.ok(mode) else None)

@@ -153,7 +153,7 @@ def refused(way: str, image: Path, *options: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every host answer like the virtual cluster, because the tiny image has no MPI to try."""
+    """Make hosts answer like the virtual cluster, and let ``doctor --live`` accept an image without MPI."""
     from toolkit.job import local, repeat, target
     from toolkit.probe.asking import of_job
     from toolkit.probe.probe import gather

@@ -350,7 +350,7 @@ def test_several_are_cancelled(reached):
 
 
 def cancelled_around(reached):
-    """Store three jobs: the second has no Slurm job id, and the host of the third is unreachable."""
+    """Store four jobs: the second has no Slurm job id, and the host of the third is unreachable."""
     save("a", id="1")
     save("b", id="", state="unknown")
     save("c", id="3", host="away")

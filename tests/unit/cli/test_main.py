@@ -340,7 +340,7 @@ def test_a_module_of_our_own_that_is_not_there_is_our_fault(capsys, failing):
 
 
 def closed(words, which):
-    """Run the program with one of its three streams closed."""
+    """Run the program with redirections of its streams in the shell's syntax, such as ``2>&-``."""
     line = f'exec "$0" -m toolkit "$@" {which}'
     return subprocess.run(
         ["sh", "-c", line, sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=60

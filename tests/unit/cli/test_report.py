@@ -69,8 +69,9 @@ def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(job, out
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """Return a function that stores a job and its metrics on this machine, and ``there`` as the metrics on
-    the host. If ``there`` is ``None``, the host is unreachable.
+    """Return a function that stores a job with its metrics on this machine, and other metrics on the host.
+
+    ``there`` has the metrics on the host. If ``there`` is ``None``, the host is unreachable.
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 

@@ -1,4 +1,4 @@
-"""Test that all commands in the documentation exist, with each name, option and kind of value."""
+"""Test that toolkit accepts each command in the documentation, with its options and their values."""
 
 import re
 import shlex

@@ -1,7 +1,7 @@
 """Solve constraints by brute force: try every combination of rows, and check each combination as a whole.
 
-The module shares only the types of constraints and rows with the solver, so that it does not share its
-mistakes.
+The module uses only the types of constraints and rows of the solver, and none of the solver's other code.
+Thus an error in the solver does not also occur here.
 """
 
 from collections.abc import Callable, Iterator

@@ -78,8 +78,9 @@ def repeated(pattern: re.Pattern) -> list[str]:
 
 
 def seconds(name: str, pattern: re.Pattern, lines: list) -> float:
-    """Return the CPU time of a search in lines: the least of seven runs, or one run far above the clock's
-    resolution.
+    """Return the least CPU time of up to seven searches in lines.
+
+    Stop after a search that takes less than ``FLOOR`` or at least ten times ``FLOOR``.
     """
     begin = pattern.match if name.startswith(MATCHED) else pattern.search
     spent = []

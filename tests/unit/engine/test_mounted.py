@@ -1,4 +1,8 @@
-"""Test which host MPI is loaded: found by its folder, and mounted by the launch or by a site's module."""
+"""Test launches that mount the host's MPI into the container, by the launch mode ``bind`` or by variables
+that a site's module sets.
+
+Most tests use a Cray MPICH without mpirun, which the probe finds in one of Cray's folders.
+"""
 
 import msgspec
 

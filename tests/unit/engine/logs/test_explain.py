@@ -111,7 +111,10 @@ def test_every_message_of_the_measured_cells_is_recognised():
 
 
 def test_cells_that_failed_in_one_way_are_not_told_to_have_failed_in_another():
-    """Check for some findings that the launches with their messages had a fitting outcome."""
+    """Check that some findings occur only for the recorded outcome that they cause.
+
+    For example, toolkit finds ``missing-library`` only in messages of launches with ``loader-failure``.
+    """
     confusion: dict[str, dict[str, int]] = {}
     for cell in FAILED:
         for finding in explain(cell["message"]):
@@ -306,7 +309,7 @@ def test_much_output_is_read_in_seconds():
 
 
 def test_a_bus_error_of_ranks_that_slurm_ends_is_no_full_shared_memory():
-    """A rank's container may lose its file system before the rank exits."""
+    """When Slurm ends a step, a rank may get a bus error, because its container loses its file system."""
     ended, bus = "srun: Terminating StepId=157.0", "srun: error: node2: task 1: Bus error"
     assert "shared-memory-full" in {f.id for f in explain(f"{bus}\n{ended}\n")}
     assert "shared-memory-full" not in {f.id for f in explain(f"{ended}\n{bus}\n")}

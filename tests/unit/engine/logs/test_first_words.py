@@ -72,7 +72,7 @@ LINES = {
     "nccl-remote": "ncclRemoteError",
     "rank-failed": "DUE TO TASK FAILURE",
 }
-"""Lines with the first alternative of a pattern, by the id of the signature."""
+"""Lines that contain the first words of a signature's pattern, by the id of the signature."""
 AFTER_OTHERS = {
     "cuda-no-device",
     "cudnn-call",

@@ -68,7 +68,7 @@ def test_suspects_of_both_ends_are_kept(monkeypatch):
 
 
 def test_the_likely_parts_have_the_first_row_that_matches():
-    """toolkit tries all rows on a few lines, but only probable rows on many lines."""
+    """Check that a search of only the likely rows finds the same row as a search of all rows."""
     wrong = []
     for text in LINES:
         every, likely = (

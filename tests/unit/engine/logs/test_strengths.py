@@ -60,7 +60,7 @@ CAUSES = {
 }
 """Lines that name a cause, by the strength of their row; rows of strength 5 need no line here."""
 STRENGTHS = {"cause": {2, 3, 4, 5}, "consequence": {2, 3}, "ending": {1, 4}}
-"""The strengths that rows of each role may have: no consequence is as clear as the error of a library."""
+"""Allowed strengths of rows, by role. A consequence is below 4, the strength of an error of a library."""
 PROGRESS = "[46/34aff4] process > align (1) [100%] 1 of 1, failed: 1"
 """A progress line of Nextflow; its row is the only consequence with strength 2."""
 

@@ -1,4 +1,4 @@
-"""Test the rules about mpirun: the host's mpirun outside the container, and the image's inside."""
+"""Test the rules about the host's mpirun outside the container, and the image's mpirun inside it."""
 
 import msgspec
 

@@ -41,7 +41,7 @@ LED = mpi(library="/opt/ompi/lib/libmpi.so.40", prefix="/opt/ompi", launcher="/o
 
 
 def led(needs: str, *, command: bool = True):
-    """Return a launch by the image's mpirun of a program that finds no MPI library by itself."""
+    """Return a launch in which the image's mpirun starts a program that finds no MPI library by itself."""
     program = ImageProgram(command=(PROBE,), path=PROBE, mpi=True, needs=needs) if command else None
     of = msgspec.structs.replace(loading(LED), program=program, programs_need={PROBE: needs})
     return case(of=of, mode="mpirun-container", launcher=("/opt/ompi/bin/mpirun",), nodes=1, ranks_per_node=2)

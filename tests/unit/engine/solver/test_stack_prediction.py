@@ -1,4 +1,4 @@
-"""Test that facts predicted from a row give the same verdict as the facts of the measured image."""
+"""Test that facts predicted from ``stacks.toml`` give the same verdict as facts measured in an image."""
 
 from tests.matrix import measured
 from tests.unit.engine.examples import HOST, with_
@@ -30,7 +30,7 @@ def row(component, version, provider):
 
 
 def stack(component, version, base):
-    """Return a stack with the base, an MPI from its packages, and the components that the MPI needs."""
+    """Return a stack with a Debian base, an MPI from Debian, and the components that this MPI requires."""
     mpi = row(component, version, "debian")
     parts = {c: wish.split(" ") for c, wish in mpi.requires.items() if c != "base"}
     return {
