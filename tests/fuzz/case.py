@@ -133,7 +133,7 @@ def _peak(*, reset: bool = False) -> int:
 
 
 def _listing(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return size and time of all files around the input, except the cache."""
+    """Return the size and time of change of each file below the parent of ``folder``, except the cache."""
     around = folder.parent
     found = {}
     for path in around.rglob("*"):

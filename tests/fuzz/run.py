@@ -97,7 +97,7 @@ class Hand:
 
 
 def fuzz(count: int, seed: int, keep: Path, hands: int = 2, *, first: int = 0) -> list[case.Outcome]:
-    """Run ``count`` cases and return their results; save the inputs of cases with a fault in ``keep``."""
+    """Run ``count`` cases and return their results; if a case has a fault, save its input in ``keep``."""
     case.seeds.flat(), case.seeds.bundles(), case.seeds.host(), case.seeds.image()
     with tempfile.TemporaryDirectory(prefix="toolkit-fuzz.") as work:
         numbers = range(first, first + count)

@@ -18,7 +18,7 @@ WEIGHT = 2.0
 _OWN = re.compile(r"\x1b\[(?:0|1|2|31|32|33)m")
 """Pattern of toolkit's own colour codes (toolkit/cli/frame/styles.py); the texts below contain none."""
 _FORMAT = frozenset(("Cc", "Cf", "Zl", "Zp"))
-"""Unicode categories of characters that are invisible and change how other text is displayed."""
+"""Unicode categories of characters that control how other text is displayed, such as line separators."""
 _HARMLESS = frozenset("\n\t\r")
 """Control characters that are allowed; a terminal writes the end of a line as ``\\r\\n``."""
 TEXTS = (

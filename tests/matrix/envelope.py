@@ -22,7 +22,9 @@ _HEAD = """# The combinations that recorded launches cover; tests/matrix/envelop
 
 
 def recorded() -> Iterator[tuple[LaunchCoverage, str]]:
-    """Yield the coverage of each recorded launch, and the rule that decides its prediction."""
+    """Yield the properties of each recorded launch that toolkit compares with new launches, and the rule that
+    decides the launch's prediction.
+    """
     truth = load()
     for cell in truth.cells:
         host = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)

@@ -279,8 +279,8 @@ def as_root(image: str, flavour: str, host: HostFacts, _: str, facts: ImageFacts
 def without_sharing(
     image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts
 ) -> Iterator[Launch]:
-    """Yield launches by a runtime that shares nothing with the host by default; each launch lacks one of the
-    options that share something.
+    """Yield launches by podman, which shares nothing with the host by default. Each launch lacks one option
+    that shares something, such as ``--ipc=host``.
     """
     for left in (
         DESCRIPTOR,

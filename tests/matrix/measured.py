@@ -155,9 +155,7 @@ _BRINGS_MUNGE = {
     "5.0.9": True,
     "7.0.0~rc1": False,
 }
-"""Whether the package libpmix2 of each Debian or Ubuntu release installs libmunge, as images in truth/
-show.
-"""
+"""Whether the package libpmix2 installs libmunge, by its PMIx version, as images in truth/ show."""
 
 
 def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:

@@ -34,9 +34,10 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tables; ``srun`` is srun without ``--mpi``. ``plan`` and ``request`` describe the launch in the engine's
     types. ``argv`` is the command that ran, with IMAGE in place of the SIF. ``start`` says whether the
     launch ran in a batch script or directly from the login node. ``environment`` has the variables that
-    the job inherited in addition to the host's facts. ``host_changes`` has the changed facts of the host.
-    ``seen`` counts the outcomes of all tries. ``outcome`` is the most frequent outcome; ``sizes``, ``exit``
-    and ``line`` are from the last try with this outcome. ``fixed_by`` is the name of the cell with the fix.
+    the job inherited in addition to the variables in the host's facts. ``host_changes`` has the host's facts
+    that the launch changed, with their new values. ``seen`` counts the outcomes of all tries. ``outcome``
+    is the most frequent outcome; ``sizes``, ``exit`` and ``line`` are from the last try with this outcome.
+    ``fixed_by`` is the name of the cell with the fix.
     """
 
     name: str
@@ -167,7 +168,7 @@ def changed(folder: Path = TRUTH) -> Iterator[Truth]:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    """Write each file whose text differs, and remove the files of unknown clusters."""
+    """Write each file whose text differs, and remove the files of clusters that ``files`` lacks."""
     for name, text in files.items():
         path = folder / name
         if path.exists() and path.read_text() == text:

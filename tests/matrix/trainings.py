@@ -44,9 +44,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Trained(msgspec.Struct, frozen=True, kw_only=True):
     """One recorded training, with the engine's prediction and the outcome.
 
-    ``chosen`` is the launch mode that the engine chooses. ``by_itself`` says that the command named no launch
-    mode. ``world_size`` and ``accuracy`` come from the training's result. ``line`` is the line with the cause
-    of a failure.
+    ``chosen`` is the launch mode that the engine chooses. ``by_itself`` is true if the command named no
+    launch mode, so that the engine chose the mode. ``world_size`` and ``accuracy`` come from the training's
+    result. ``line`` is the line with the cause of a failure.
     """
 
     wanted: Wanted

@@ -28,7 +28,7 @@ _SECONDS = 900.0
 def ensure(client: "DockerClient", release: str) -> None:
     """Build the base image of an Ubuntu release with the name of toolkit's base images, unless it exists.
 
-    mmdebstrap does not work for Ubuntu up to 20.04, whose packages need other packages to be set up first.
+    debootstrap sets up some packages before others, as Ubuntu up to 20.04 needs it. mmdebstrap fails there.
 
     Raises:
         Missing: if debootstrap or Ubuntu's keyring is missing.

@@ -169,13 +169,13 @@ def whole(undisturbed):
 
 @pytest.fixture
 def mended(cluster):
-    """Start the missing parts of the cluster again after the test."""
+    """Start the cluster's nodes again after a test that stops a node."""
     yield
     virtual.up(cluster.name)
 
 
 def resume(run):
-    """Resume a run with the command that its output names, and wait until the training finishes."""
+    """Resume a run with ``toolkit jobs resume``, and wait until the training finishes."""
     toolkit("jobs", "resume", run.record["key"])
     toolkit("jobs", "wait", run.record["key"], timeout=240)
 
@@ -253,7 +253,7 @@ def test_a_disk_that_is_full_is_named_and_once_there_is_room_it_goes_on(cluster,
 
 
 def test_a_time_limit_that_is_reached_is_followed_by_the_next_job(launch, whole):
-    """The warning is due 50 s after the start; Slurm checks times every 30 s, and can warn up to 30 s early.
+    """Slurm warns the job 10 s before its time limit of 60 s, or up to 30 s earlier: it checks every 30 s.
 
     The training must run longer than 50 s on any machine: 4 * EPOCHS took 50 s, so it has 7 * EPOCHS.
     """

@@ -40,9 +40,7 @@ torch.save(parts, "mnist.pt")
 
 @pytest.fixture(scope="module")
 def boxed(engine, locked):
-    """Return a function that runs a program of a folder as one process in a container, and returns its
-    output.
-    """
+    """Return a function that mounts a folder in a container, runs a command there, and returns the output."""
 
     def run(recipe, folder, *words):
         locked(recipe)

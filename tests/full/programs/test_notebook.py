@@ -1,4 +1,4 @@
-"""Test Jupyter on a compute node of a real cluster, which only a tunnel reaches."""
+"""Test Jupyter on a compute node of a real cluster; a browser can reach the node only by a tunnel."""
 
 import contextlib
 import http.client

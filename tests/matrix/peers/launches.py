@@ -324,7 +324,7 @@ def _planned(
 
 
 def asked(command: tuple[str, ...], places: tuple[int, int], env: dict[str, str]) -> Request:
-    """Return the engine's request for a command; toolkit reads its script to find out how the ranks join."""
+    """Return the engine's request for a command; the command's script shows how its ranks find each other."""
     shown = read_command(command, PROGRAMS)
     return Request(
         nodes=places[0],

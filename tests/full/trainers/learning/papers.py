@@ -6,7 +6,7 @@ CLASSES, FEATURES, SAMPLES = 3, 8, 52
 
 
 def samples(seed=7):
-    """Return the inputs and classes of 52 samples, a number that 16 does not divide."""
+    """Return the inputs and classes of 52 samples: in batches of 16 samples, the last batch is smaller."""
     random = np.random.default_rng(seed)
     inputs = random.normal(size=(SAMPLES, FEATURES)).astype("float32")
     return inputs, random.integers(0, CLASSES, SAMPLES).astype("int32")
