@@ -24,8 +24,8 @@ def code_in(text: str, family: str) -> FaultCode | None:
     """Return the error code of a ``family`` (such as ``cuda`` or ``errno``) that a line contains; ``None`` if
     the line contains none.
 
-    The family's patterns find a code by its number, its name or its text. If they find none, the function
-    looks for the text of a code on its own, such as ``Too many open files``. It looks only for texts that
+    The family's patterns find a code by its number, its name or its text. If no pattern finds a code, the
+    function looks for the text alone, such as ``Too many open files``. It looks only for texts that
     ``numbers.toml`` marks with ``telling``.
     """
     index = _index(family)
@@ -47,8 +47,8 @@ def error_codes(texts: Iterable[str]) -> tuple[ErrorCode, ...]:
     """Return the error codes in lines of job output, for display: the first code of each family, at most two
     codes in total.
 
-    Some codes of CUDA and HIP have the same text. If a pattern finds such a code in only one of the two
-    families, the result omits the code of the other family that has the same text.
+    Some codes of CUDA and HIP have the same text. If a line with such a text matches a pattern of only one
+    of the two families, the result omits the code of the other family.
     """
     shown: dict[str, tuple[FaultCode, bool]] = {}
     for text in texts:

@@ -82,7 +82,7 @@ def handled_exceptions(
             handled = bool(later) and _continued(output, one, later[0])
         if handled:
             found.add(_shape(one))
-    # The same exception in other ranks, apart from numbers, counts as handled too.
+    # An exception with the same text counts as handled too, even if the numbers in the text differ.
     alike = [one for one in fatal if _shape(one) in found]
     return alike if len(alike) < len(fatal) else []
 

@@ -96,8 +96,8 @@ class View:
         return self._lines[number]
 
     def places(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return, for each distinct line in ``numbers``, the positions in the page of all lines that equal
-        the distinct line apart from digits.
+        """Return, for each distinct line in ``numbers``, the positions of all lines that equal it or differ
+        only in digits. Positions count from the start of the page.
         """
         found: dict[int, list[int]] = {number: [] for number in numbers}
         wanted = {self._unique[number]: at for number, at in found.items()}

@@ -54,7 +54,9 @@ def without_later_failures(endings: list[Clue]) -> list[Clue]:
 
 
 def rank_in_table(output: Output, clue: Clue) -> str:
-    """Return the rank in a row of torchrun's table; empty if the line is not a row of the table."""
+    """Return the rank of the process that a row of torchrun's table describes; empty if the line is not a
+    row of the table.
+    """
     if not _ROW.search(clue.line.text):
         return ""
     before = reversed(output.before(clue.position, _ROWS))

@@ -175,7 +175,7 @@ def _traced(
             others, clue, frame = [clue, *others], source, ""
     clue = with_name_of_signal(output, clue)
     rank, node = failed_rank(output, clue, endings)
-    rank = rank_in_table(output, clue) or rank  # srun labels lines with torchrun's task number
+    rank = rank_in_table(output, clue) or rank  # srun's label is torchrun's task number, not a worker's rank
     own = next((one for one in exceptions if one.position == clue.position), None)
     first = min(own.numbers) if own else clue.line.number
     rank = rank or rank_in_words(output, clue, first)
@@ -364,8 +364,8 @@ def _has_reason(abort: Clue, causes: list[Cause]) -> bool:
 def _first_failure(exits: list[Clue], others: list[Clue]) -> Clue:
     """Return the first report in ``exits`` (reports of exited ranks) about a rank that did not call abort.
 
-    If every rank called abort, look in ``others`` for lines before the first report, from the rank of this
-    report. Return the first such line, because it may name the reason; without such a line, the first report.
+    If every rank called abort, take the rank of the first report. Return the first line in ``others`` that
+    this rank wrote before the report; it may name the reason. Without such a line, return the first report.
     """
     hit = next((clue for clue in exits if not ABORT_PATTERN.search(clue.line.text)), None)
     rank = rank_number(exits[0])

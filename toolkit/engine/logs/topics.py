@@ -40,7 +40,8 @@ _ERROR_WAS = re.compile(
 """A pattern for the end of a heading whose next line is the error of a library."""
 
 _LAST_ERROR = re.compile(r"^(?:\[[^\]\s]{1,60}\]:? ?)?\W{0,3}Last error:\s*$|^`ptxas` stderr:\s*$")
-"""A pattern for a line after which PyTorch quotes an error from NCCL, or Triton the output of ptxas."""
+"""A pattern for a line after which PyTorch quotes an error from NCCL, or Triton quotes the output of ptxas.
+"""
 
 _NAME_OF_PACKAGE = re.compile(r"\((?:missing|no such package)\):$")
 """A pattern for the end of a line in which apk names a package that it did not find."""

@@ -10,8 +10,8 @@ from toolkit.engine.logs.handled import LOGGED, NOT_MAIN, UNCAUGHT
 from toolkit.engine.logs.joblines import LABEL, Output
 
 _AFTER = 60
-"""The message of an exception may continue on later lines, between lines of other ranks. This is the maximum
-number of lines to the end of the message.
+"""Maximum number of lines from an exception to the end of its message. The message may continue on later
+lines, between lines of other ranks.
 """
 
 _MOST = 100

@@ -52,10 +52,12 @@ _PLUGIN = 10
 
 _CHILD_OF_PYXIS = re.compile(r"\bpyxis: child \d{1,10} failed with error code")
 _OF_PYXIS = re.compile(r"\bpyxis: (?:failed to|could(?:n't| not)) ")
-_NEXT = 3
-"""Patterns for the report of a failed child process of pyxis, and for the step of pyxis that failed, which
-pyxis names in one of the next lines.
+"""Patterns for the report of a failed child process of pyxis, and for the line that names the failed step of
+pyxis.
 """
+
+_NEXT = 3
+"""Number of lines after pyxis's report in which toolkit looks for the line with the failed step."""
 
 _TASK_FAILED = re.compile(r"Error executing process >|process > .{1,200}, failed: \d")
 _CAUSED_BY = re.compile(r"^\s*Caused by:\s*$")
