@@ -31,7 +31,8 @@ _VARIABLE = "environment."
 
 @dataclass(frozen=True, slots=True)
 class UndecidedImage:
-    """An image whose start scripts set variables, and the host for the container that shows these variables.
+    """An image whose start scripts set variables, and the host on which toolkit starts a container of the
+    image to read these variables.
 
     ``file`` is the image file on this machine, and ``partition`` is the Slurm partition for the container.
     """

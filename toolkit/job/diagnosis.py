@@ -63,7 +63,7 @@ class LaunchRequest:
     runtime: str = ""
     env: Path | None = None
     job: JobFile = _NO_JOB
-    """The job whose program toolkit checks; if the job has no command, toolkit does not check a program."""
+    """The job whose command or trainer toolkit checks. A job with neither passes the check."""
 
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
         """Return the prediction for the launch on a host.
@@ -125,7 +125,7 @@ def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
     a variable such as ``$WORK``.
 
     Raises:
-        BadInput: if a value is wrong; the message names the source, the field and the valid values.
+        BadInput: if a value is wrong; the message says where the value is set, and what values are valid.
     """
     numbers = {"nodes": question.nodes, "ranks_per_node": question.ranks_per_node, "mode": question.mode}
     layers.check_layer(numbers, OPTION, {}, strict=True)
@@ -264,7 +264,10 @@ def diagnose(
 def _with_faults(
     launch_request: LaunchRequest, host: HostFacts, image: ImageFacts, contents: Contents
 ) -> LaunchRequest:
-    """Return the launch with the faults for which ``toolkit launch`` would refuse its command or trainer."""
+    """Find faults in the job's command or trainer, and return the launch with these faults added.
+
+    ``toolkit launch`` refuses a job with such faults.
+    """
     job = launch_request.job
     gpus = may_have_gpus(job, launch_request.site, host)
     faults = program_faults(job, image, contents, launch_request.env, gpus=gpus)

@@ -57,8 +57,8 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     startable = uncontacted_image(request, flags, tell)
     image = startable.facts
     sources = Sources(startable.local_file or Path(image.path), None, fix, _program(job), code)
-    # If toolkit finds no Python file of the program here, it cannot know in which folder on the cluster the
-    # user will submit the job script. So do not check the relative paths in the job's command.
+    # If toolkit finds the program's Python files here, it tells the user to submit the job script in the
+    # program's folder. Without such files, the submit folder is unknown, so do not check relative paths.
     here = replace(flags, sync=code is not None and bool(code.facts.facts))
     gpus = site.has_gpus(job.partition, job.gpus_per_node)
     sources, job = check_program(sources, request, here, startable, tell, gpus=gpus)

@@ -77,7 +77,8 @@ def bundle(
     permission.
 
     Raises:
-        BadInput: if a recipe does not have a valid lock, a file is invalid, or two files have the same name.
+        BadInput: if a recipe does not have a valid lock, or a SIF file is invalid. Also if ``target`` is a
+            folder, or two recipes or two SIF files have the same name.
         Missing: if toolkit cannot download a file of the bundle.
         CheckFailed: if the disk is full; toolkit then removes the incomplete bundle.
     """

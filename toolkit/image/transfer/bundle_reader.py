@@ -57,7 +57,8 @@ class StagedBundle:
 
 
 def stage(source: Path, folder: Path, tell: Tell) -> StagedBundle:
-    """Compare all files of a bundle with their hashes, and copy files to ``folder`` for the installation.
+    """Compare all files of a bundle with their hashes, and copy the files that toolkit will install to
+    ``folder``.
 
     Args:
         source: the archive, or a folder with the unpacked archive. If ``source`` is a folder, toolkit ignores

@@ -107,8 +107,8 @@ def install_recipes(bundle: StagedBundle) -> tuple[str, ...]:
     """Install the bundle's recipes, locks and signature files of locks in the user's folder.
 
     toolkit skips a file if the user's folder has an identical file. toolkit also skips a recipe or lock that
-    is identical to a shipped file, if the user's folder has no file with this name. But if the recipe is in
-    the user's folder, toolkit also installs its lock there.
+    is identical to a shipped file, if the user's folder has no file with this name. Exception: if the
+    recipe is in the user's folder, toolkit installs the lock there even if toolkit ships an identical lock.
 
     Returns:
         the names of the written files.

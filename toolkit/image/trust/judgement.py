@@ -57,7 +57,8 @@ def _way_out(results: tuple[CheckedSignature, ...], keyring: Path | None) -> str
     """Return the hint of the error message for a SIF that toolkit refuses to run.
 
     The hint suggests ``--no-verify`` only if ``keyring`` is None and each invalid signature is unreadable, is
-    expired or has an expired key. If a signature contradicts the SIF, the hint does not suggest it.
+    expired or has an expired key. The hint never suggests ``--no-verify`` if a signature contradicts the
+    SIF.
     """
     if keyring is None and results and not any(map(is_wrong, results)):
         states = {signature.signature.state for signature in results if not signature.holds}

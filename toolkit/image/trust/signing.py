@@ -101,7 +101,8 @@ def _replace_by_signed(
 ) -> str:
     """Replace ``real_path``, the file to which ``sif`` points, by a signed copy; return the copy's SHA-256.
 
-    The caller must hold the lock of ``real_path``, so that the copy contains all earlier signatures.
+    The caller must hold the lock of ``real_path``, so that no other process adds a signature to the SIF while
+    this function copies and signs the SIF.
     """
     check_digest(sif)
     if sif.is_symlink():
