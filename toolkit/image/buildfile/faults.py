@@ -30,7 +30,7 @@ def faults(
     base: BaseName | None,
     versions: Mapping[str, str],
 ) -> Iterator[Finding]:
-    """Yield the faults of a build file, the worst first.
+    """Yield the faults of a build file.
 
     Args:
         name: the name of the build file.

@@ -57,10 +57,10 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
 
     ``want`` maps the name of each component, as recipes write it, to the version in the image. ``operations``
     are the operations that the image's Horovod supports. ``evidence`` maps the names in ``want`` to the text
-    in the image that shows the version. ``unknown`` maps each component whose version is unknown to the
-    reason. ``packages`` are the installed Debian and Python packages. ``lacks`` lists software that the image
-    lacks, and other obstacles to a launch. If the user gave the facts of a host, ``place`` is the host's
-    name, and ``chosen`` is the launch mode that toolkit chooses for the host.
+    in the image that shows the version. ``unknown`` maps a component to the reason why toolkit cannot find
+    its version. ``packages`` are the installed Debian and Python packages. ``lacks`` lists software that the
+    image lacks, and other obstacles to a launch. If the user gave the facts of a host, ``place`` is the
+    host's name, and ``chosen`` is the launch mode that toolkit chooses for the host.
     """
 
     schema: str = "toolkit.adopted/1"

@@ -119,8 +119,8 @@ def _stack_files(making: Making, files: Mapping[str, Path]) -> dict[str, bytes |
 
 
 def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """Return the shell scripts ``names`` of the build steps. If ``names`` is empty, return all shell and
-    Python scripts. The keys are paths in the build context.
+    """Return the build steps' shell scripts that have one of the file names in ``names``. If ``names`` is
+    empty, return all shell and Python scripts. The keys are paths in the build context.
     """
     folder = shipped_folder("containers")
     scripts = [file for file in sorted((folder / "parts").glob("*.sh")) if not names or file.name in names]

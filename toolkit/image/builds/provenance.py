@@ -61,8 +61,9 @@ def full_provenance(
     """Return the in-toto statement of the full provenance. It contains ``predicate`` and facts that differ
     between machines.
 
-    These facts are the ``versions`` of programs that made the SIF, such as ``docker`` (name → version),
-    toolkit's ``commit`` (empty if unknown), and the start and end of the build in Unix seconds.
+    ``versions`` maps each program that made the SIF, such as ``docker``, to its version. ``commit`` is
+    toolkit's Git commit, or empty if unknown. ``start`` and ``end`` are the times at which the build started
+    and ended, in Unix seconds.
     """
     whole = msgspec.json.decode(predicate)
     details = whole.setdefault("runDetails", {})

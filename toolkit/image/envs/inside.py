@@ -67,8 +67,8 @@ UV_INSIDE = _UV
 
 
 def startable_here(image: Path) -> tuple[InsideImage | None, str]:
-    """Return an object that runs commands in an image, or None if this machine cannot start the image. The
-    second value is the reason for None; otherwise, it is empty.
+    """Return an object that runs commands in an image, and an empty text. If this machine cannot start the
+    image, return None and the reason.
     """
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:

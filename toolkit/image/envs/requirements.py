@@ -190,8 +190,9 @@ def _option(line: str, source: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _outside(requirement: str, source: str, path: Path) -> EnvRequirements:
-    """Return the dependencies of a project. A line of the file ``path`` gives the project's folder as
-    ``requirement``. In the result, ``code_folders`` contains the folder with the project's code.
+    """Return the dependencies of a project. ``requirement`` is the project's folder as the user wrote it
+    in the file ``path``, for example ``../lib[test]``. In the result, ``code_folders`` contains the folder
+    with the project's code.
     """
     bare = requirement.partition("[")[0].removeprefix("file://").removeprefix("file:")
     folder = (path.parent / Path(bare).expanduser()).resolve()

@@ -86,7 +86,7 @@ class Budget:
 class BoundedTree:
     """A file tree with a budget.
 
-    ``unread`` maps the path of each existing file that toolkit cannot read to the reason. ``hidden`` are the
+    If toolkit cannot read an existing file, ``unread`` maps the file's path to the reason. ``hidden`` are the
     folders of the image that a program in the container cannot read, because the runtime mounts other folders
     over them.
     """

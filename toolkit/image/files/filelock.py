@@ -32,9 +32,10 @@ def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 
 def identity(path: Path) -> tuple[int, ...]:
-    """Return values that change when a file changes: device, inode, size, mtime and ctime in nanoseconds.
+    """Return the device, inode, size, mtime and ctime of a file, with the times in nanoseconds.
 
-    The kernel sets ctime at each write, rename and change of mode, and no program can set ctime (inode(7)).
+    If the file changes, at least one of these values changes. The kernel sets ctime at each write, rename and
+    change of mode, and no program can set ctime (inode(7)).
     """
     status = path.stat()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

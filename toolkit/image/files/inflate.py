@@ -111,8 +111,8 @@ class GzipSource(_Unpacked):
     def _go(self, offset: int) -> None:
         """Restore the last saved decoder state at or before ``offset``.
 
-        Keep the current state if ``offset`` is in or after the current chunk, and the saved state is not
-        after this chunk.
+        Do nothing if ``offset`` is in the current chunk, or if ``offset`` is after this chunk and no saved
+        state is between the chunk and ``offset``.
         """
         mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.offset) - 1]
         if offset < self._at - len(self._chunk) or mark.offset > self._at:
