@@ -40,7 +40,8 @@ def solve_recipe_rows(
 def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
     """Return the recipe with the exact versions of ``solution`` in place of its constraints.
 
-    toolkit chooses these versions again on any machine, without the facts of a cluster.
+    If toolkit solves the returned recipe on any machine, it chooses the versions of ``solution`` again. It
+    does not need the facts of a cluster.
     """
     versions = solution.versions
     providers = {c.provider for c in solution.chosen if c.component in MPIS} - {"base", "published"}

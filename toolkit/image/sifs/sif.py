@@ -83,7 +83,9 @@ def convert(
 ) -> Converted:
     """Write an image as the SIF ``target`` with a checksum file.
 
-    If ``target`` already contains the image, toolkit writes a new SIF only if ``fresh`` is true.
+    If toolkit built the image, and ``target`` already contains the image with the compression ``packing``,
+    toolkit writes a new SIF only if ``fresh`` is true. If another program built the image, toolkit always
+    writes a new SIF.
 
     If ``target`` is a symbolic link, toolkit writes the file to which the link points. After an error,
     toolkit removes the incomplete file.

@@ -17,8 +17,10 @@ parameter, the last line applies (open-mpi/ompi:docs/mca.rst).
 """
 _DEBIAN = "/etc/openmpi"
 _ORTE = (b"libopen-rte", b"orterun")
-"""Texts that identify ORTE, the launcher of Open MPI 4 or older. toolkit reads ``OMPI_MCA_plm`` only for
-ORTE. PRRTE, the launcher of Open MPI 5, has no ``plm`` component ``isolated``.
+"""Texts that identify ORTE, the launcher of Open MPI 4 or older.
+
+If the launcher is PRRTE (Open MPI 5), toolkit ignores ``OMPI_MCA_plm`` and ``OMPI_MCA_plm_rsh_agent``. PRRTE
+does not support ``OMPI_MCA_plm=isolated``, which restricts ORTE to one node.
 """
 
 

@@ -75,7 +75,8 @@ def describe(
     """
     tree = BoundedTree(image_tree, budget, view.hidden)
     book = ImageEvidence()
-    # The scripts start with Apptainer's default PATH; settings() inserts the image's own PATH later.
+    # The scripts in .singularity.d/env start with Apptainer's default PATH. settings() inserts the PATH of
+    # the OCI configuration later.
     own = {k: v for k, v in (config.env if config else {}).items() if k != "PATH"}
     exports = _with_answers(environment(tree, own), view.told, book)
     variables = settings(config, exports.values)

@@ -33,8 +33,8 @@ class HorovodPackage:
 
     ``libraries`` maps each framework to the path of Horovod's native library for this framework. ``features``
     are the communication libraries and GPU platforms for which Horovod was built. ``operations`` names the
-    communication libraries (of ``mpi``, ``gloo`` and ``nccl``) for which Horovod has a class. It is None if
-    toolkit finds no such class.
+    communication libraries (of ``mpi``, ``gloo`` and ``nccl``) for which Horovod has an Allreduce class, such
+    as ``NCCLAllreduce``. It is None if toolkit finds no such class.
     """
 
     libraries: dict[str, str]

@@ -191,7 +191,7 @@ def _note_moved(mpi_entry: MpiFound, entry: openmpi.OpenMpiFolder | None) -> Non
 
 
 def _note_version(mpi_entry: MpiFound, path: str, library: str, source: str, reason: str) -> None:
-    """Record ``source``, the evidence of the version, and ``reason``, why toolkit lists this library."""
+    """Record how toolkit found an MPI's version (``source``), and how it found the library (``reason``)."""
     mpi = mpi_entry.mpi
     mpi_entry.evidence["mpi"] = f"{path}: {mpi.implementation} {mpi.version or '?'} ({source}), {reason}"
     if mpi.version is None:

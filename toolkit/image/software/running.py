@@ -26,7 +26,8 @@ class RankPrograms:
     all files.
 
     ``program`` is None if the rank has no command, or if toolkit cannot find the command's program.
-    The keys of ``hidden`` are the programs and MPIs that mounts hide. The values are the mounts' folders.
+    The keys of ``hidden`` are the programs and MPIs that mounts hide. Each value is the folder of the image
+    over which the runtime mounts a host folder.
     """
 
     loader: Loader
@@ -95,7 +96,7 @@ def _program_of(
 
 def _hidden(loader: Loader, image_tree: FileTree, budget: Budget, view: RankView) -> dict[str, str]:
     """Return the image's programs and MPIs that a mount hides from the rank. Each path maps to the folder of
-    the mount.
+    the image over which the runtime mounts a host folder.
     """
     whole = BoundedTree(image_tree, budget)
     tree = BoundedTree(image_tree, budget, view.hidden)
