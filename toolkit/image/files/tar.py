@@ -189,7 +189,7 @@ def _records(content: bytes, name: str) -> dict[str, str]:
 
 
 def _after_map(source: ByteSource, block: bytes, offset: int, budget: Budget) -> int:
-    """Return the offset of the data of an old GNU sparse file, after the blocks that list the file's gaps."""
+    """Return the offset of the data of an old GNU sparse file, after the blocks that list its data ranges."""
     more = block[482]
     while more:
         budget.list()

@@ -212,8 +212,8 @@ class Tables:
         if wanted < 0:
             return None
         # The name of a symbol has at least two bytes (with its NUL byte), so the size of the string table
-        # limits the number of symbols. The string table does not always directly follow the symbols, because
-        # some tools move the string table.
+        # limits the number of symbols. toolkit does not compute this number from the offset of the string
+        # table, because some tools move the string table away from the symbols.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:

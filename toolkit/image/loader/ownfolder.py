@@ -1,4 +1,4 @@
-"""Replace shell expressions that compute a script's own folder by the path of this folder."""
+"""Replace shell expressions such as ``$(dirname "$0")`` with the path of the script's own folder."""
 
 import posixpath
 import re
@@ -22,8 +22,8 @@ _MOST = 20
 
 
 def with_own_folder(tree: FileTree, path: str, text: str) -> str:
-    """Replace each expression that computes the script's folder by the path of this folder, and return the
-    new text. ``text`` is the text of the script ``path``.
+    """In ``text``, the text of the script ``path``, replace each expression such as ``$(dirname "$0")`` with
+    the path of the script's folder. Return the new text.
     """
     plain = posixpath.dirname(path)
     resolved = posixpath.dirname(files.resolve(tree, path) or path)

@@ -68,7 +68,8 @@ def _step(
         words=recipe.operations if horovod else inputs.rows[component].configure,
         after=tuple(before for before in AFTER[component] if before in inputs.compiled),
         wheels=tuple(file.name for file in wheels if horovod or _is_needed(file, component, inputs)),
-        # Horovod's build unpacks CUDA's compiler from an extra archive. The image has none of its files.
+        # Horovod's build unpacks CUDA's compiler from an extra archive. The finished image contains no file
+        # from this archive.
         extra=inputs.helpers if horovod else (),
         patches={name: patch_sha256(name) for name in inputs.rows[component].patches},
     )

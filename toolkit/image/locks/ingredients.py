@@ -29,8 +29,9 @@ one layer with the compilers. Finished images do not contain this layer.
 
 _ALWAYS = ("python3",)
 _INSTALLER = ("pip", "setuptools<81", "wheel")
-"""The Python packages that install wheels. setuptools 81 removed pkg_resources, which older build scripts
-need."""
+"""The Python packages that install wheels. Older build scripts need pkg_resources, which setuptools 82
+removed. The warning of pkg_resources recommends setuptools below 81.
+"""
 
 
 class Ingredients(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,8 +28,8 @@ _MAX_NAMES = 200_000
 _MAX_NAME = 256
 _MAX_DEPTH = 256
 _COST = {"lz4": 8}
-"""The cost factor of a codec in the budget; other codecs have the factor 1. toolkit's LZ4 decoder is Python
-code, and eight times slower than the other decoders, which are C libraries.
+"""``Budget`` limits the bytes that toolkit reads from an image. toolkit counts each LZ4-compressed byte eight
+times, because its LZ4 decoder is Python code, and eight times slower than the C libraries for other codecs.
 """
 _MAX_BLOCKS = 1 << 14
 """Maximum number of blocks of one file; with mksquashfs's default block size, these blocks are 2 GiB."""

@@ -38,7 +38,8 @@ _ZSTD, _NO_XATTRS = 6, 0x0200
 _HEAD = struct.Struct("<5I6H8Q")
 _PAGE = 4096
 _SPAN = 256
-"""Maximum number of folder entries that Linux reads after one header."""
+"""squashfs stores the entries of a folder in groups. Linux accepts at most this number of entries per group.
+"""
 _FIRST = (".pyc", ".so")
 _SMALL, _LARGE = 1 << 16, 1 << 32
 
