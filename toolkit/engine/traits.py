@@ -297,13 +297,13 @@ def private_tmp(slurm: SlurmFacts) -> str | None:
 def needs_named_components(image: ImageFacts) -> bool:
     """Return whether the image's PMIx client fails if it lacks a component that the PMIx server names.
 
-    Only PMIx clients 3.2.0 to 3.2.3 fail. From PMIx 3.2.0 on, the client turns the variables
-    PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA parameters, which are PMIx's settings
-    (openpmix/openpmix:src/runtime/pmix_init.c). PMIx clients 2.2.5 to 3.1.5 instead choose only from their
-    own components. Up to PMIx 3.2.3, a missing named component is an error
-    (src/mca/base/pmix_mca_base_component_find.c). From PMIx 3.2.4rc1 on (in Open MPI 4.1.5), PMIx's parameter
-    abort_on_load_error is off, so a missing component is not an error (#2927). PMIx clients 4.0 to 4.2.2
-    accept missing components (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
+    Only PMIx clients 3.2.0 to 3.2.3 fail. PMIx clients 2.2.5 to 3.1.5 choose only from their own components.
+    From PMIx 3.2.0 on, the client turns the variables PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA
+    parameters, which are PMIx's settings (openpmix/openpmix:src/runtime/pmix_init.c). In PMIx 3.2.0 to 3.2.3,
+    a parameter that names a missing component is an error (src/mca/base/pmix_mca_base_component_find.c).
+    From PMIx 3.2.4rc1 on (in Open MPI 4.1.5), PMIx's parameter abort_on_load_error is off, so a missing
+    component is not an error (#2927). PMIx clients 4.0 to 4.2.2 accept missing components (tests/matrix:
+    4.0.0 and 4.2.2 under PMIx 4.2 and 5).
     """
     return within(image.pmix or "", knowledge.pmix().insists.client)
 

@@ -105,8 +105,8 @@ def pmix_components_named(case: Case) -> Hit | None:
     fact = "image.pmix_components" if own else "image.pmix"
     client = f"PMIx {plain(case.image.pmix)} in the image"
     because = f"{client} aborts because it lacks the component {lacking}, which the PMIx server names"
-    # Under Hydra, all ranks of a node may inherit one PMIx identity, and then usually start as worlds of
-    # size 1. Here, these ranks abort before that, because their PMIx client lacks a component.
+    # Under Hydra, all ranks of a node may inherit one PMIx identity. Such ranks usually start as worlds of
+    # size 1, but abort in MPI_Init if their PMIx client lacks a component that the server names.
     outcome, because, chance = after_failed_rank(case, "init-failure", because)
     stage = LaunchStage.START if found.shared else None
     return Hit(case.cite("host.pmix", fact), outcome, because, stage=stage, by_chance=chance)

@@ -123,8 +123,8 @@ def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
     programs=WITHOUT_MPI,
 )
 def address_is_local(case: Case) -> Hit | None:
-    """The first rank listens for the other ranks on its own node. With the address ``localhost``, ranks on
-    other nodes connect to their own node instead, and fail after minutes.
+    """The first rank waits on its own node for connections from the other ranks. With the address
+    ``localhost``, ranks on other nodes connect to their own node instead, and fail after minutes.
     """
     found = rendezvous_address(case)
     if found is None or case.request.has_one_rank:
@@ -147,9 +147,9 @@ def address_is_local(case: Case) -> Hit | None:
     programs=WITHOUT_MPI,
 )
 def address_given(case: Case) -> Hit | None:
-    """The first rank listens for the other ranks on its own node, which Slurm chooses. If the address
-    does not resolve, or names a node on which the first rank does not run, the other ranks cannot join. The
-    rule accepts an address with a shell variable, because the script can set the variable for each job.
+    """The first rank waits on its node, which Slurm chooses, for connections from the other ranks. If the
+    address does not resolve, or names a node without the first rank, the other ranks cannot join. The rule
+    accepts an address with a shell variable, because the script can set the variable for each job.
     """
     found = rendezvous_address(case)
     if found is None or case.request.has_one_rank or not found.value:
@@ -362,7 +362,7 @@ def interface_absent(case: Case) -> Hit | None:
 )
 def jax_needs_its_launcher(case: Case) -> Hit | None:
     """Without arguments, ``jax.distributed.initialize()`` reads the variables of a Slurm step, or the
-    variables that mpirun of Open MPI 4 or earlier sets. Still, this rule reports every launch with mpirun.
+    variables that mpirun of Open MPI 4 or earlier sets. The rule reports every mpirun, even of Open MPI 4.
     """
     if passes_process_count(case) or case.request.has_one_rank:
         return None

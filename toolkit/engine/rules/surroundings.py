@@ -46,8 +46,8 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
 
 
 def lacks_tmpdir(case: Case, folder: str | None) -> bool:
-    """Return whether the ranks inherit TMPDIR from the host, and its value ``folder`` is not mounted in the
-    container.
+    """Return whether the launch passes the host's TMPDIR to the ranks, but does not mount ``folder``, the
+    folder that TMPDIR names.
     """
     set_by_plan = "TMPDIR" in {*case.plan.env, *case.plan.unset}
     return folder is not None and not set_by_plan and not _bound(case, folder)

@@ -53,8 +53,8 @@ def kernel_too_old(case: Case) -> Hit | None:
 )
 def image_needs_newer_processor(case: Case) -> Hit | None:
     """A library can declare the x86-64 level that it needs. On a processor below the library's level, glibc
-    refuses to load the library: 'CPU ISA level is lower than required'. A library that needs a higher level
-    but does not declare it fails with 'Illegal instruction'.
+    refuses to load the library: 'CPU ISA level is lower than required'. If the library does not declare its
+    level, it fails on such a processor with 'Illegal instruction'.
     """
     case.ask("image.cpu_level", failed_only=True)
     wanted = glibc.level(case.image_facts.cpu_level or "")

@@ -226,8 +226,8 @@ def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, interface: str) ->
 
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, hit: Hit | None) -> Hit | None:
-    """Return ``hit``. If launcher and MPI are of one family (Hydra and a PMIx-only MPICH, or two releases of
-    Open MPI), its title and fix name the missing interface instead of two different families.
+    """Return ``hit``, with another title and fix if launcher and MPI are of one family (Hydra and a PMIx-only
+    MPICH, or two releases of Open MPI). The rule's own title and fix are about two different families.
     """
     pair = {host.implementation, mpi.implementation}
     if hit is None or hit.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
@@ -359,8 +359,8 @@ def rank_outside_step(case: Case) -> Hit | None:
         "singletons" if all_outside or (refused and needs_named_components(case.image)) else "hang"
     )
     # PRRTE passes names of plugins (components) to the image's PMIx. Ranks on other nodes abort if their PMIx
-    # needs such a plugin but lacks it (measured under Open MPI 5.0.9: PMIx 3.2.3 of tests/matrix/truth). With
-    # another PMIx that PRRTE does not support, these ranks hang (measured: PMIx 3.2.5 of Open MPI 4.1.8).
+    # needs such a plugin but lacks it (measured under Open MPI 5.0.9: PMIx 3.2.3 of tests/matrix/truth). If
+    # their PMIx needs no such plugin but PRRTE does not support it, they hang (PMIx 3.2.5 of Open MPI 4.1.8).
     stage = LaunchStage.START if refused and outcome == "hang" else None
     return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, stage=stage)
 

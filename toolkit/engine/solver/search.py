@@ -33,8 +33,8 @@ _LATER: dict[Provider, int] = {"pypi": 1, "published": 1, "source": 2}
 
 ChosenRows = dict[Component, Version]
 Pair = frozenset[Component]
-"""The two components of a conflict. If one component's row does not exist for the architecture, the set has
-only this component.
+"""The two components of a conflict. If the conflict is that a component's row does not exist for the
+architecture, the set has only this component.
 """
 Works = Callable[[str, ChosenRows], bool]
 """A function (architecture, rows of a stack) → whether the stack works on the cluster."""

@@ -217,7 +217,7 @@ class _Solver:
         the solver's choice for the recipe without the cluster.
 
         ``core`` has the constraints that contradict each other. If no stack satisfies the recipe even without
-        the cluster, the preferred stack satisfies only the constraints in ``core``, except the cluster.
+        the cluster, the solver instead chooses a stack for the constraints in ``core``, without the cluster.
         """
         if not any(c.cluster for c in core):
             return

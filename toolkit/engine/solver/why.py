@@ -54,8 +54,8 @@ def _kept_out(
     component: Component, problem: SearchProblem, architecture: str, stack: ChosenRows, mode: Mode | None
 ) -> str:
     """Return why the solver did not choose a version that comes before the chosen version in the order of
-    preference. If the constraints allow no such version, return ``the newest version that fits`` or an empty
-    text.
+    preference. If the constraints allow no such version, return ``the newest version that fits``. For a
+    base image, or if the chosen version is the first in the order, return an empty text instead.
     """
     rows, row = problem.book.rows[component], stack[component]
     before = rows[: rows.index(row)]
