@@ -41,9 +41,9 @@ exists.
 class StudyOptions:
     """The options of ``toolkit scale`` that describe a study.
 
-    ``ranks`` and ``over`` are the values of ``--ranks`` and ``--nodes``, such as ``(1, 2, 4)``. ``words`` are
-    the words after ``--``. ``values`` are the options of ``toolkit launch`` that the user gives to
-    ``toolkit scale``, by job field.
+    ``ranks`` contains the values of ``--ranks``, such as ``(1, 2, 4)``. ``over`` contains the values of
+    ``--nodes``. ``words`` are the words after ``--``. ``values`` are the options of ``toolkit launch`` that
+    the user gives to ``toolkit scale``, by job field.
     """
 
     values: Mapping[str, Any]

@@ -113,8 +113,8 @@ def _submitted_jobs(points: dict[str, Point]) -> dict[str, JobRecord]:
     """Return the jobs that an earlier ``toolkit scale`` submitted and whose results toolkit has not read,
     by the file name of the run.
 
-    If an earlier ``toolkit scale`` stopped before it submitted the job of a run, set the state of the run in
-    ``points`` to ``planned`` again.
+    If a run in ``points`` has the state ``submitted`` but no recorded job, set its state to ``planned``. An
+    earlier ``toolkit scale`` stopped before it submitted this job.
     """
     running = {}
     for name, point in points.items():

@@ -141,8 +141,8 @@ def _target(
 def copies_of(target: Target) -> dict[str, tuple[str, int]]:
     """Return the image's digest and its size in bytes, by the image's path on the host.
 
-    If the job mounts a file of ``--env-image``, the result also contains this file. The result is empty if
-    the image exists only on the host.
+    If the user gives ``--env-image``, the result also contains the environment image. The result is empty if
+    the job's image exists only on the host.
     """
     if target.image.local_file is None:
         return {}
@@ -157,8 +157,8 @@ def find_copy(
 ) -> tuple[str, tuple[Parcel, ...]]:
     """Return the image's path on the host, and the image file to copy to the folder ``base`` on the host.
 
-    There is no file to copy if the image has a path on the host. If ``copy_check`` is true, there is also no
-    file to copy if an identical file is already below ``base``.
+    There is no file to copy if ``image.cluster_path`` is set, because the image is then already on the host.
+    If ``copy_check`` is true, there is also no file to copy if an identical file is already below ``base``.
     """
     if image.cluster_path or image.local_file is None:
         return image.cluster_path, ()

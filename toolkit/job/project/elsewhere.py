@@ -28,8 +28,10 @@ def fix_for_module(code: Code, package: str) -> str:
 
 
 def _folders(code: Code) -> Iterator[Path]:
-    """Yield the folders that may contain a module: the start folder and its subfolders, then the folders
-    above each script's folder and above the start folder.
+    """Yield the folders that may contain a module.
+
+    These are the start folder and its subfolders, then the parents of each script's folder, then the parents
+    of the start folder.
     """
     yield code.start
     try:

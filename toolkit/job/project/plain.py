@@ -13,7 +13,7 @@ from toolkit.program.script.read import read_script
 from toolkit.render import quote_word
 
 OF_SCRIPT = "the script"
-"""The origin that toolkit records for a command or a job name if toolkit derived it from a script."""
+"""The source that toolkit records for a job's command or name if the script determines this value."""
 
 NOTEBOOK = "run `jupyter nbconvert --to script {}` and launch the .py file, or use `toolkit notebook`"
 """The fix in the error message for a user who launches a notebook file instead of a program."""

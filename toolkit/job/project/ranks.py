@@ -40,7 +40,7 @@ def rank_fault(job: JobFile, code: Code) -> LaunchFault | None:
 
 
 def _how_to_join(code: Code) -> str:
-    """Return what the user can use to join the ranks: a command, or else the manual page about this task."""
+    """Return what the fix suggests to connect the ranks: a command, or a page of the documentation."""
     at = code.facts.script
     imports = [imported.module for facts in code.facts.facts for imported in facts.imports]
     if any(module.startswith("mpi4py.futures") for module in imports):

@@ -22,8 +22,8 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     ``TOOLKIT_SWEEP_NAME``.
 
     Raises:
-        CheckFailed: if the program does not use a value. The error gives the name in the sweep, its
-            placeholder and, for a command, its environment variable.
+        CheckFailed: if the program does not use a value. The error gives the name and its placeholder. If
+            the job has no trainer, the error also gives the environment variable.
     """
     if not job.sweep or flags.force:
         return

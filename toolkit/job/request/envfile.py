@@ -1,5 +1,7 @@
-"""Check that an ``--env-image`` file fits the job's image, check the file's signature, and find out what the
-job needs to mount the file."""
+"""Check that an ``--env-image`` file fits the job's image, and check the file's signature.
+
+Also find the mounts and variables that the job needs for this file.
+"""
 
 import posixpath
 from collections.abc import Mapping

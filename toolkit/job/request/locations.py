@@ -59,8 +59,8 @@ def image_here(name: str) -> Path | None:
 
     Raises:
         BadInput: if ``name`` is a folder, a device, or an image in a Docker engine or a registry. toolkit
-            also raises this error if it finds a file for a name without a path, such as ``mnist``, and
-            another user owns or can change this file.
+            also raises this error if ``name`` is not a path (example: ``mnist``), and another user owns or
+            can change the file that toolkit finds.
     """
     path = at_home(name)
     if path.is_file():

@@ -24,8 +24,8 @@ _UNKNOWN = "unrecognized arguments: "
 def trainer_faults(spec: JobSpec, image: ImageFacts, runner: Runner) -> Iterator[LaunchFault]:
     """Yield the faults in the options of a trainer that is part of toolkit.
 
-    toolkit skips the check if the image does not contain this release of toolkit, because the options of
-    another release may differ.
+    toolkit skips the check if the image contains no toolkit or another release of toolkit, because the
+    options of another release may differ.
 
     Args:
         spec: the job, with the command of a rank.

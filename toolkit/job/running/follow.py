@@ -229,8 +229,8 @@ def _failed_tasks(record: JobRecord) -> list[str]:
 def _cause(output_explanation: OutputExplanation, faults: list[KnownFault]) -> list[str]:
     """Return lines with the first error in the output, its causes, and advice on a retry.
 
-    If toolkit knows no cause, a line with the general class of the error replaces the causes. If the output
-    shows no first error, return a line for each message that toolkit knows.
+    If toolkit knows no cause, a line with the general class of the error replaces the causes. If no line
+    of the output reports a failure, return a line for each message in the output that toolkit recognises.
     """
     if output_explanation.root is None or output_explanation.fault is None:
         return [f"consequence: {finding.title} ({finding.id})" for finding in output_explanation.findings]
