@@ -61,7 +61,7 @@ def verbose(image: ImageFacts) -> dict[str, str]:
 
 
 def read(output: str) -> Seen:
-    """Return the values that a trial's ranks printed, such as world sizes, hosts, and times of messages."""
+    """Return the values that a trial's ranks printed, such as world sizes, hosts and message durations."""
     lines = [_LABEL.sub("", line) for line in output.splitlines()]
     reports = [match[1] for line in lines if (match := _REPORT.search(line))]
     ranks = [match for text in reports if (match := _RANK.match(text))]

@@ -52,8 +52,9 @@ def command(directory: str, folder: str, packages: str, image: ImageFacts) -> tu
     """Return the command that starts Jupyter, with ``python`` in toolkit's own images and ``python3`` in
     other images.
 
-    ``directory`` is the job's folder. ``folder`` is the root folder of Jupyter's file browser. ``packages``
-    is a folder with Python packages for an image without Jupyter, or empty.
+    ``directory`` is the job's folder. ``folder`` is the root folder of Jupyter's file browser. For an image
+    without Jupyter, ``packages`` is a folder with Jupyter's Python packages. An empty ``packages`` means that
+    the user gave no such folder.
     """
     python = "python3" if image.stack is None else "python"
     words = (python, posixpath.join(directory, _STARTER), directory, folder)

@@ -91,7 +91,7 @@ _FORMS: Mapping[str, ValueForm] = {
         r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
     ),
 }
-"""Patterns for values of job fields, by name. The attribute ``form`` of a field names the field's pattern."""
+"""Patterns for values of job fields. The attribute ``form`` of a field is the key of the field's pattern."""
 
 
 def _form_of(field: JobField) -> ValueForm:
@@ -140,7 +140,7 @@ class ValueFault(NamedTuple):
 
 
 def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
-    """Yield the faults in a job's values. Only some fields, such as ``name``, must not be an empty text."""
+    """Yield the faults in a job's values. An empty text is a fault only in some fields, such as ``name``."""
     for field, form in FORMS.items():
         value = values.get(field)
         # Use fullmatch, because `$` accepts a line break at the end.

@@ -30,8 +30,9 @@ class JobPaths:
     """The paths of a job on the cluster: its folder, its image and its data.
 
     ``program`` is the file of the user's own trainer. ``start`` is the folder in which a command starts.
-    ``mounts`` are the mounts that the command needs. ``env`` is the environment file of ``toolkit env``.
-    ``paths`` contains the variables, such as ``PYTHONPATH``, whose values include the mount point of ``env``.
+    ``mounts`` are the mounts that the command needs. ``env`` is a file of Python packages that
+    ``toolkit env`` created. ``paths`` contains the variables, such as ``PYTHONPATH``, whose values include
+    the mount point of ``env``.
     """
 
     directory: str
@@ -140,7 +141,7 @@ def request_of(
 
 
 def _join_search_paths(env: Mapping[str, str], paths: Mapping[str, str]) -> dict[str, str]:
-    """Return each search path that both the user and the environment file set, the user's folders first."""
+    """Join each search path that both ``env`` and ``paths`` set; the folders in ``env`` come first."""
     return {name: f"{env[name]}:{path}" for name, path in paths.items() if env.get(name)}
 
 

@@ -34,11 +34,13 @@ class PartitionChoice(NamedTuple):
 def choose(spec: JobSpec, site: Site, name: str, unset_fields: Collection[str] = ()) -> PartitionChoice:
     """Return the job in a partition that can run it.
 
-    A job that names a partition stays in this partition. For a job without a partition, toolkit chooses the
-    site's default partition or, if the job does not fit there, the first partition that can run the job. An
-    unknown limit does not exclude a partition, but toolkit prefers the partition with the fewest unknown
-    limits. toolkit counts only limits that the job exceeds in the default partition and, if the job requests
-    GPUs, the GPU limits.
+    A job that names a partition stays in this partition. For a job without a partition, toolkit chooses one
+    of the partitions that can run the job. An unknown limit does not exclude a partition.
+
+    toolkit prefers the partition with the fewest unknown limits. If several partitions have equally few,
+    toolkit chooses the default partition if it is one of them, else the first of them in the profile. toolkit
+    counts an unknown limit of a partition only if the job exceeds the same kind of limit in the default
+    partition. If the job requests GPUs, toolkit also counts unknown GPU limits.
 
     Args:
         spec: the job.

@@ -87,9 +87,10 @@ def refresh_all(
 ) -> list[tuple[JobRecord, bool]]:
     """Update the records of jobs on one cluster; return each record, and whether Slurm answered.
 
-    If several jobs have a Slurm number, one query finds all jobs that wait or run. toolkit calls
-    :func:`refresh` for each job that this query does not find. If Slurm does not answer during such a call,
-    toolkit makes no more calls, and the remaining records stay unchanged.
+    If at least two of the jobs have a Slurm number, one query asks for all jobs with a number. The query
+    finds the jobs that wait or run. toolkit calls :func:`refresh` for each job that the query does not find.
+    If Slurm does not answer during such a call, toolkit makes no more calls, and the remaining records stay
+    unchanged.
     """
     statuses: dict[str, JobStatus] = {}
     if len(numbers := [record.id for record in job_records if record.id]) > 1:

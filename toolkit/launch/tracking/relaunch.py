@@ -67,7 +67,9 @@ def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
 
 
 def check_image(runner: Runner, record: JobRecord) -> None:
-    """Check that the image and the environment image on the host still have the digests in the job's record.
+    """Check that the image on the host still has the digest in the job's record.
+
+    If the job uses a file of additional Python packages (``--env-image``), check this file, too.
 
     Raises:
         Missing: if one of these files no longer exists.
