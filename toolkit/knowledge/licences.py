@@ -11,8 +11,8 @@ from toolkit.model.solution import Component
 from toolkit.versions import older
 
 OWN_LICENCE = "Apache-2.0"
-"""The SPDX identifier (standard short name) of toolkit's licence. This licence also applies to toolkit's
-modules in images. The file ``LICENSE`` contains the text of the licence.
+"""The SPDX identifier (standard short name) of toolkit's licence. This licence also applies to the Python
+modules of toolkit that an image contains. The file ``LICENSE`` contains the text of the licence.
 """
 
 REFERENCE = "LicenseRef-"

@@ -41,7 +41,7 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     whether the processor is from AMD and has one thread per core.
 
     If ``first`` is true, the rank fails before most MPI settings take effect. Only a setting with ``first``
-    in ``settings.toml`` can stop the rank before this failure. ``by_chance`` lists outcomes other than
+    in ``settings.toml`` can make the rank fail even earlier. ``by_chance`` lists outcomes other than
     ``outcome`` that repetitions of the same launch had.
     """
 
@@ -126,12 +126,12 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     ``by_chance`` lists outcomes other than ``outcome`` that repetitions of the same launch had. A defect with
     the outcome ``ok`` stops only a few launches, so toolkit only warns of the defect.
 
-    ``nodes``, ``ranks_per_node``, ``served_by`` and ``modes`` limit the launches with the defect. ``under``
-    has version bounds for the host's Open MPI, which starts the ranks. ``batch`` says whether the launcher
-    runs on a node of the job, as in a batch script; if it is false, the launcher runs on a login node. If
-    ``launched_by`` is not empty, the defect occurs under the host's mpirun only if ``launched_by`` lists the
-    host's MPI, such as ``mpich <5``; ``launched_by`` does not affect other launch modes. ``netmod`` is the
-    MPICH network module with the defect.
+    ``nodes``, ``ranks_per_node``, ``served_by`` and ``modes`` say which launches the defect affects.
+    ``under`` has version bounds for the host's Open MPI, which starts the ranks. ``batch`` says whether the
+    launcher runs on a node of the job, as in a batch script; if it is false, the launcher runs on a login
+    node. ``launched_by`` is only for launches with the host's mpirun, and lists MPIs of the host, such as
+    ``mpich <5``. Such a launch has the defect if its mpirun belongs to a listed MPI, or if the list is empty.
+    ``netmod`` is the MPICH network module with the defect.
     """
 
     id: str

@@ -117,8 +117,8 @@ def pmix_of_file(path: str) -> str | None:
 
 
 def store_of(release: str) -> str | None:
-    """Return the shared-memory store that a PMIx release keeps in /tmp, such as ``shmem2``; ``None`` if the
-    release has no such store.
+    """Return the shared-memory store of a PMIx release, such as ``shmem2`` for 5.0.7; ``None`` for releases
+    before 5.0.2.
     """
     return next((name for name, bounds in pmix().stores.offered.items() if within(release, bounds)), None)
 

@@ -52,8 +52,8 @@ class Setting(Row, frozen=True, kw_only=True):
       ``value``.
     - ``netmod``: one of MPICH's network modules. If the image's MPICH has several modules, but not this
       module, the setting causes ``outcome``.
-    - ``library``: if the setting contains a name in ``value``, the image needs ``library``; another row
-      judges all other names.
+    - ``library``: if the setting contains a name in ``value``, the image needs ``library``. If the image
+      has ``library``, or the setting contains no such name, a later row judges the setting.
     - ``value``: a setting whose value is in ``value`` causes ``outcome``.
     - ``any``: every value causes ``outcome``.
     - ``unknown``: the effect depends on properties that toolkit does not read.

@@ -21,9 +21,9 @@ class LogSignature(Row, frozen=True, kw_only=True):
     the name of a framework. ``unless`` is a pattern for a line that the output must not have. ``finding`` is
     the id of the rule that predicts the fault; empty if no rule predicts it. ``general`` marks lines that
     report a failure but not the reason; toolkit omits general lines if it finds a cause. ``alive`` marks
-    lines that toolkit ignores after Slurm starts to stop the job step. From then on, such lines are only
-    consequences, because ranks lose their file system. ``retry``, if given, overrides the retry advice of the
-    line's fault class.
+    lines, such as a bus error, that toolkit ignores after Slurm starts to stop the job step. After that, such
+    lines are only consequences of the stop. ``retry``, if given, overrides the retry advice of the line's
+    fault class.
     """
 
     id: str

@@ -128,8 +128,8 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site profile, with the path from :func:`folder_of` as ``directory`` if this path contains a
-    variable.
+    """Return the site profile. If the path from :func:`folder_of` contains a variable, this path replaces the
+    profile's ``directory``.
 
     The job script expands variables in values of the site profile, but not in values of the job.
     """

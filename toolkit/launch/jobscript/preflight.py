@@ -77,10 +77,11 @@ def title_of(plan: Plan) -> str:
 
 
 def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
-    """Return whether toolkit's own check in the image runs in the same Python as the job.
+    """Return whether the preflight module of toolkit in the image can check the ranks of the job.
 
-    toolkit's check also works for a program without MPI, such as ``hostname``, because the same launcher
-    starts the check and the program.
+    The module can check trainers, other Python scripts, and programs without MPI, such as ``hostname``. For a
+    program without MPI, the module checks the launcher. If toolkit does not know the program, but the
+    image has the module, the result is true.
     """
     program = image.program
     return image.stack is not None and (trainer or program is None or bool(program.python) or not program.mpi)

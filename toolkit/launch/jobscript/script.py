@@ -136,7 +136,9 @@ def _launch_lines(
 
 
 def _check_values(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> dict[str, object]:
-    """Return the template values of ``parts/preflight.sh.j2``: name, time limit and program file."""
+    """Return the template values of ``parts/preflight.sh.j2``: the time limit, the software that connects the
+    ranks, and the program file.
+    """
     file, text = preflight.file_of(spec, plan, image)
     return {
         "preflight_seconds": PREFLIGHT_SECONDS,
@@ -170,7 +172,8 @@ def _runtime_values(spec: JobSpec, runtime: str) -> dict[str, object]:
 def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[str, object]:
     """Return the template values of ``parts/image.sh.j2``, which loads the image on each node.
 
-    A job of ``launch --local`` runs on one node, so its script sets ``image_start`` to an empty text.
+    For a job of ``launch --local``, which runs on one node, ``localscript`` replaces ``image_start`` with an
+    empty text.
     """
     kind = runtime_of_name(runtime)
     name = kind.image(spec)[0]
