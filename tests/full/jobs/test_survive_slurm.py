@@ -222,8 +222,7 @@ def test_a_rank_that_is_killed_ends_the_job_and_the_next_goes_on(cluster, launch
     before = len(run.lines("epoch"))
     status, said = run.end()
     assert status == 1
-    # With Open MPI 5, Slurm kills all ranks together. Its first message is either about the killed rank or about
-    # the whole step.
+    # With Open MPI 5, Slurm kills all ranks together. Its first message is about the killed rank or the step.
     told = ("rank 1 on node2 failed first", "its messages do not show which rank failed first")
     assert any(line in said for line in told), said
     assert "A signal killed a rank (signal)" in said
