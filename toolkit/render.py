@@ -19,8 +19,8 @@ _SHOWN = 80
 
 
 def render(kind: str, template: str, values: Mapping[str, object], *, one_line: bool = False) -> str:
-    """Fill the template file ``template`` in the shipped folder ``kind`` with ``values``, and return the
-    text.
+    """Return the text of a template, filled with ``values``. ``template`` is a file in toolkit's folder
+    ``kind``, such as ``slurm``.
 
     With ``one_line``, a value must not contain a line break, because Docker would read the text after the
     line break as an instruction.
@@ -96,7 +96,7 @@ def with_variables(text: str) -> str:
     words = []
     for plain, braced, bare in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
         words += [quote_word(plain)] if plain else []
-        # If the variable is unset or empty, the path is wrong. So ``:?`` makes the script exit.
+        # With an unset or empty variable, ``$WORK/data`` is the wrong path. So ``:?`` makes the script exit.
         words += [f'"${{{braced or bare}:?}}"'] if braced or bare else []
     return "".join(words) or "''"
 

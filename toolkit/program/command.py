@@ -46,8 +46,8 @@ class CommandFacts:
     unknown: tuple[str, ...] = ()
     says: tuple[tuple[str, str], ...] = ()
     """Variables and arguments that set the rendezvous (where the ranks find each other), with their values,
-    as in the field ``says`` of :class:`toolkit.program.script.ScriptFacts`. The names include the options of
-    starters such as torchrun.
+    as in the field ``says`` of :class:`toolkit.program.script.ScriptFacts`. The arguments include the options
+    of starters such as torchrun.
     """
     launcher: str = ""
     """The starter or launcher with which the command begins, such as ``torchrun``, or an empty string."""

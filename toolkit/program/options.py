@@ -51,8 +51,8 @@ def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[s
 
 
 def _sizes(names: Mapping[str, str], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield a name from ``names`` and a value for each option before the script of a command. The value can
-    follow the option as a separate word. Skip options that ``names`` does not contain.
+    """For each option in ``names`` that precedes the script in a command, yield the option's name from
+    ``names`` and the option's value. The value can be a separate word, as in ``--num-gpus 4``.
     """
     options = list(takewhile(lambda word: not word.endswith(".py") and word != "-m", words))
     for number, word in enumerate(options):

@@ -154,7 +154,8 @@ def leaves_early(work: Work, loops: list[Loop]) -> None:
 
 
 def name_at(work: Work, node: ast.expr, place: ast.stmt) -> str:
-    """Return source text that, at the statement ``place``, has the value of ``node``; empty if not found.
+    """Return the expression by which a line at ``place`` can refer to the value of ``node``, such as
+    ``self.model``. Return an empty string if toolkit finds no such expression.
 
     For example, if ``node`` is a parameter and ``place`` is in the caller, return the name of the caller's
     variable.

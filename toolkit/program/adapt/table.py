@@ -58,9 +58,10 @@ class TorchNames(Row, frozen=True, kw_only=True):
 
 
 class WriteNames(Row, frozen=True, kw_only=True):
-    """Calls that write files or show pictures, and calls that read files (``loads``). ``plain`` are calls
-    that other ranks do not need, such as ``len``. toolkit lets only rank 0 run a statement that writes a
-    file if all other calls in the statement are in ``plain`` or also write.
+    """Calls that write files or show pictures, and calls that read files (``loads``).
+
+    ``plain`` are calls, such as ``len``, that work even if only rank 0 makes them. toolkit lets only rank 0
+    run a statement that writes a file if all other calls in the statement are in ``plain`` or also write.
     """
 
     calls: tuple[str, ...]

@@ -132,7 +132,8 @@ class Work:
         """Insert lines before a statement, record the change with its ``description``, and return True. If
         toolkit cannot insert the lines, add a note for the user and return False.
 
-        If several changes insert lines at one position, the lines with the smallest ``rank`` come first.
+        ``rank`` is an order number, not an MPI rank: if several changes insert lines at one position, the
+        lines with the smallest ``rank`` come first.
         """
         return self._place_lines(statement, lines, description, rank, after=False)
 

@@ -65,8 +65,9 @@ class ProgramOptions:
         return ""
 
     def value(self, words: Sequence[str], name: str) -> str:
-        """Return the text that the arguments ``words`` give for an option. Return an empty string if the
-        arguments do not contain the option's text. ``name`` is the option's ``dest`` in ``argparse``.
+        """Return the value of an option in the arguments ``words``, such as ``a.csv`` for ``--data a.csv``.
+        Return an empty string if ``words`` do not contain the value. ``name`` is the option's ``dest`` in
+        ``argparse``.
         """
         try:
             found = getattr(self._parser().parse_args(list(words)), name, None)

@@ -13,8 +13,8 @@ from toolkit.report.lines import Style, command_lines, wrap_text
 
 Word = Literal["Yes", "Perhaps", "No", "Unknown"]
 _SHORT = 3
-"""If the next command takes several lines, the command starts beside the answer only if the answer takes at
-most one third of the page's width. Otherwise, the command starts on the line below the answer.
+"""A short answer takes at most one third of the page's width. A command of several lines starts beside a
+short answer, but below a longer answer.
 """
 _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unknown": "warn"}
 

@@ -26,8 +26,10 @@ def findings(
     If ``labelled`` is false, the lines of a finding do not show its severity. Callers set ``labelled`` to
     false for findings about launch modes that this launch does not use, because such findings cannot stop the
     launch. ``answer_text`` is the advice above the findings. If the advice already contains the fix of a
-    finding, the lines of this finding omit the fix. ``silenced`` maps the ids of the findings that a shorter
-    page hides to the reasons for hiding them; the lines of such a finding show the reason.
+    finding, the lines of this finding omit the fix.
+
+    ``silenced`` maps the id of a hidden finding to the reason for hiding it. toolkit shows the finding and
+    the reason only with ``--all``. toolkit never hides errors, and shows no reason for them.
     """
     undecided = [f for f in all_findings if f.undecided and f.severity == "info"]
     for finding in (f for f in all_findings if f not in undecided):
