@@ -27,9 +27,9 @@ def words(
     """Return srun's options: the options of the launch plan (``plan_options``), the options that bind ranks
     to cores and GPUs, and the options in the site profile.
 
-    If the plan and the site profile both select PMIx, or both select another MPI interface, the profile's
-    ``--mpi`` replaces the plan's ``--mpi``. A ``--cpu-bind`` from the user replaces the site profile's
-    ``--cpu-bind``.
+    If the plan and the site profile both select PMIx, the profile's ``--mpi`` replaces the plan's ``--mpi``.
+    The same is true if both select interfaces other than PMIx, such as ``pmi2`` and ``cray_shasta``. A
+    ``--cpu-bind`` from the user replaces the site profile's ``--cpu-bind``.
     """
     made, more = list(plan_options), list(site.launch.srun) if site else []
     if site and (mpi := _site_mpi(site, made)):
@@ -67,7 +67,7 @@ def _site_mpi(site: Site, plan_options: list[str]) -> str:
     """Return the site profile's value of ``--mpi`` if this value replaces the launch plan's value; otherwise,
     return an empty text.
 
-    The value replaces the plan's value if both select PMIx, or if both select another MPI interface.
+    The value replaces the plan's value if both select PMIx, or if both select interfaces other than PMIx.
     """
     kind = next((word.removeprefix("--mpi=") for word in plan_options if word.startswith("--mpi=")), "none")
     if kind == "none" or is_plugin(site.launch.mpi) != is_plugin(kind):

@@ -85,7 +85,7 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
     to mount images, unless the runtime's release or settings forbid these mounts.
     """
     settings: dict[str, str] = {}
-    """Settings in ``apptainer.conf`` that change how containers start; other settings have their defaults."""
+    """Settings that change how containers start, such as ``mount tmp`` in ``apptainer.conf``."""
     unbound: tuple[str, ...] = ()
     """Bind mounts in ``apptainer.conf`` (``SRC[:DST[:OPTS]]``) whose source is missing on the host."""
     seen: bool = True
@@ -112,7 +112,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     schedulers: tuple[str, ...] | None = None
     """Schedulers besides Slurm whose commands exist: ``pbs``, ``lsf``, ``flux``, ``grid-engine``."""
     pmix: str | None = None
-    """Version of the libpmix that Slurm's PMIx plugin or, without a plugin, the host's programs load."""
+    """Version of the libpmix that Slurm's PMIx plugin loads. Without Slurm: version of the host's libpmix."""
     mpis: tuple[HostMpi, ...] | None = None
     """MPI installations whose launchers are on PATH, in the order of PATH; may be empty."""
     folder_mpis: tuple[HostMpi, ...] | None = None
@@ -275,7 +275,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     libfabric: str | None = None
     """Path of libfabric in the image."""
     libfabric_version: str | None = None
-    """Release of the libfabric at ``libfabric``."""
+    """Release of the libfabric whose path is in the field ``libfabric``."""
     libfabric_providers: tuple[str, ...] | None = None
     """Providers of libfabric, or of MPICH's built-in libfabric: ``tcp``, ``verbs``, ``psm2``, ``cxi``."""
     providers_unsearched: str | None = None
@@ -338,7 +338,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     nccl: str | None = None
     """Version of the NCCL library."""
     nccl_ofi_found: bool | None = None
-    """Whether the loader finds the plugin aws-ofi-nccl; ``None`` if the image or older facts lack it."""
+    """Whether the loader finds the plugin aws-ofi-nccl; ``None`` if the image lacks this plugin, or in
+    facts from older toolkit releases."""
     nccl_ofi: str | None = None
     """Path of the plugin aws-ofi-nccl, with which NCCL communicates through libfabric."""
     cuda_compat: str | None = None

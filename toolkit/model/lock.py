@@ -90,12 +90,14 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """All packages, files and build steps of an image; ``toolkit image build`` installs nothing else.
 
     ``recipe_sha256`` is the hash of the recipe's values, so a new comment in the recipe does not make the
-    lock out of date. ``packages`` names the wheels that the recipe requests. ``epoch`` is the time stamp, in
-    seconds since 1970, of all files and headers in the image (SOURCE_DATE_EPOCH). The build compiles
-    ``steps`` in the order of the list. ``environment`` maps the image's variables, except PATH and LANG, to
-    their values. ``licences`` maps each component with a known licence to an SPDX identifier or a LicenseRef.
-    ``build`` lists packages that are necessary only to compile components. ``run`` lists packages that remain
-    in the image.
+    lock out of date. ``packages`` names the wheels that the recipe requests. ``epoch`` is the creation time
+    of the image, in seconds since 1970 (SOURCE_DATE_EPOCH). In the SIF, files with a later modification time
+    get this time.
+
+    The build compiles ``steps`` in the order of the list. ``environment`` maps the image's variables, except
+    PATH and LANG, to their values. ``licences`` maps each component with a known licence to an SPDX
+    identifier or a LicenseRef. ``build`` lists packages that are necessary only to compile components.
+    ``run`` lists packages that remain in the image.
     """
 
     schema: str = SCHEMA

@@ -59,8 +59,8 @@ because of a GPU driver or a GPU library. ``cpu-only``: ranks run on the CPU alt
 
 Basis = Literal["measured", "derived", "beyond"]
 """The basis of a prediction. ``measured``: a recorded launch has this launch's mode, its releases of MPI and
-PMIx, and its size (one or several nodes, one or several ranks per node). Also, the rule that decides the
-outcome of this launch, if any, decided the outcome of at least one recorded launch. ``derived``: each
+PMIx, and its size (one or several nodes, one or several ranks per node). If a rule decides the
+outcome of this launch, this rule also decided the outcome of at least one recorded launch. ``derived``: each
 property of this launch occurs in a recorded launch, but the prediction is not ``measured``. ``beyond``: the
 host, the image or the job has a property that no recorded launch has.
 """

@@ -28,8 +28,8 @@ def all_alone(text: str, record: JobRecord) -> bool:
 
     A report is a text with a rank and a world size, such as ``rank 0 of 1``. The result is False if a report
     has a rank other than 0 or a world size other than 1, or if the output has fewer reports than ranks. If a
-    program such as torchrun starts the ranks, the output needs only one report for each node; for a job on
-    one node, it needs two reports.
+    program such as torchrun starts the ranks, one report for each node is enough, but the output must have at
+    least two reports.
     """
     spec, starter = record.spec, record.plan.starter if record.plan else ""
     if spec.ranks < 2:
