@@ -112,7 +112,7 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     The job loads ``modules``, after ``module purge`` if ``purge`` is true. The entry ``swap A B`` replaces
     the module A by B; the entry ``use /FOLDER`` adds a folder with modules. ``env`` has variables to set
     inside the container; a value may use a variable of the job (``$CRAY_LD_LIBRARY_PATH``). ``keep`` lists
-    patterns for names of host variables that toolkit passes to the container at this site. By default,
+    patterns for names of host variables that toolkit passes to the container at this site. Without ``keep``,
     toolkit removes these variables. ``directory`` is the folder for images, data and runs; it may use a
     variable (``$WORK/toolkit``). ``shared`` is a folder with the subfolders ``images`` and ``data``, which
     all users of the cluster can read; toolkit uses the files in these subfolders and does not copy them.
@@ -169,8 +169,8 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     def has_gpus(self, partition: str | None, gpu_count: int | None) -> bool:
         """Return whether ranks get GPUs. ``gpu_count`` is the number of GPUs that the job requests.
 
-        If ``gpu_count`` is ``None``, ranks get GPUs if ``ask`` of :class:`Gpus` is ``partition`` or
-        ``constraint``, and the partition has GPUs.
+        If ``gpu_count`` is ``None``, the result is true if both conditions are met: the partition has GPUs,
+        and ``ask`` of :class:`Gpus` is ``partition`` or ``constraint``.
         """
         if gpu_count is not None:
             return gpu_count > 0

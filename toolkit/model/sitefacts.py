@@ -68,10 +68,12 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     For each folder in the profile, ``there`` says whether the folder exists on the login node, and
     ``there_nodes`` says whether the folder exists on a compute node.
 
-    ``folders`` lists the folders whose paths are the values of common variables, such as SCRATCH. ``scratch``
-    lists writable folders on a local disk of the compute node. ``up`` lists the compute node's network
-    interfaces that have a route and are not down. If there is no such interface, ``up`` lists all interfaces
-    that are not down. If no compute node answered, ``up`` lists interfaces of the login node.
+    ``folders`` lists the folders whose paths are the values of common variables, such as SCRATCH.
+
+    ``scratch`` and ``up`` describe one compute node. ``scratch`` lists writable folders on a local disk of
+    the node. ``up`` lists the node's network interfaces that have a route and are not down. If there is no
+    such interface, ``up`` lists all interfaces that are not down. If no compute node answered, ``up`` lists
+    interfaces of the login node.
     """
 
     cluster: str = ""

@@ -124,7 +124,7 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
         return None
     if plugins == ["pspmix"]:
         # ParaStation's daemon contains the PMIx server.
-        # The daemon may not load the libpmix that the probe finds on this machine.
+        # The probe cannot find out which libpmix the daemon loads.
         book.unknown["pmix"] = (
             "Slurm's only PMIx plugin is ParaStation's pspmix, which does not report a release of PMIx"
         )

@@ -24,8 +24,9 @@ def fold(names: Iterable[str]) -> str:
     for name in sorted(set(names), key=natural_key):
         match = _NUMBERED.fullmatch(name)
         if match:
-            # Node numbers with leading zeros and equally many digits form one group: 01 to 09, 001 to 099.
             # All node numbers without leading zeros form one group.
+            # Node numbers with leading zeros form a group for each number of digits: 01 to 09 are one group,
+            # 001 to 099 are another group.
             width = len(match[2]) if match[2].startswith("0") or len(match[2]) == 1 else 0
             key = (match[1], width if width > 1 else 0)
             groups.setdefault(key, []).append(int(match[2]))

@@ -95,11 +95,11 @@ def seconds_of(text: str | None) -> int:
 
 
 def _state(runner: Runner) -> str:
-    """Return a hash of the files, settings and variables that determine a host's facts; empty if the query
-    fails.
+    """Return a hash of the files, settings and variables that determine a host's facts; empty if the script
+    ``machine-state.sh`` fails on the host.
     """
     folder = shipped_folder("containers")
-    # Run the query with the PATH of the probe, which contains the folders that a login shell adds.
+    # Run machine-state.sh with the PATH of the probe, which contains the folders that a login shell adds.
     script = b"".join((folder / name).read_bytes() for name in ("login-path.sh", "machine-state.sh"))
     done = runner.run(Command.of("sh", "-s", stdin=script, timeout=_STATE_SECONDS))
     match = _STATE.search(done.text) if done.ok else None

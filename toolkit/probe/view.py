@@ -70,9 +70,10 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, reason: str) -> dict[str, dict[str, str]]:
-    """Return one field of the login node's facts with a new entry ``compute_nodes``, which says why no
-    compute node answered. The field is ``absent`` if the login node has no Slurm, otherwise ``unknown``. The
-    result maps the field's name to its value.
+    """Return ``{"absent": VALUE}`` if the login node has no Slurm, otherwise ``{"unknown": VALUE}``.
+
+    VALUE is the field ``absent`` or ``unknown`` of the login node's facts, with a new entry
+    ``compute_nodes``, which says why no compute node answered.
     """
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}

@@ -26,7 +26,7 @@ class Program(Protocol):
     MODES: tuple[Mode, ...]
     """The launch modes for this program kind, in the order of :data:`toolkit.model.prediction.MODES`."""
     BY_MPI: bool
-    """Whether the ranks connect through MPI or through an interface of an MPI launcher."""
+    """True if the ranks connect through MPI, or through an interface of an MPI launcher."""
 
     def in_image(self, image: ImageFacts) -> bool:
         """Return whether the image contains a library of this program kind."""

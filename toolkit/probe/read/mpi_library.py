@@ -134,8 +134,10 @@ class MpiLibrary:
     @property
     def soname(self) -> str | None:
         """The soname by which programs load the library, such as ``libmpi.so.40`` for
-        ``libmpi.so.40.30.5``. A soname in the library's file matches if the file name begins with this
-        soname. None if no soname or several sonames match.
+        ``libmpi.so.40.30.5``.
+
+        The library's file may contain several sonames. The result is the soname with which the file's name
+        begins. None if the file's name begins with none of the sonames, or with several of them.
         """
         files = {posixpath.basename(self.path), posixpath.basename(self.found_path)}
         fitting = [n for n in self.values("names") if any(f == n or f.startswith(f"{n}.") for f in files)]

@@ -45,10 +45,10 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     library. The result is this library, or None if its release is unknown or the plugin names several
     releases.
 
-    If the plugin names no libpmix, ``mpi_types`` lists the possible major versions, such as 5 for
-    ``pmix_v5``. The result is the libpmix with the newest of these major versions that the machine has. If
-    ``mpi_types`` has no version, the result is the machine's libpmix, or None if the machine has several
-    releases of libpmix.
+    If the plugin names no libpmix, the function reads the possible major versions from ``mpi_types``, such as
+    5 from ``pmix_v5``. The result is the libpmix with the newest of these major versions that the machine
+    has. If ``mpi_types`` has no version, the result is the machine's libpmix, or None if the machine has
+    several releases of libpmix.
     """
     all_libraries = libraries(section)
     if named := _plugin_names(section, mpi_types):

@@ -8,8 +8,8 @@ def user_namespaces(section: Section) -> bool | None:
 
     The probe runs ``unshare -Ur true``. If ``unshare`` is missing, the kernel's settings can show that user
     namespaces are disabled, but not that user namespaces work. If root ran the probe, the success of
-    ``unshare`` does not show that other users succeed. In this case, the result is true only if the kernel
-    reports a ``user.max_user_namespaces`` greater than 0.
+    ``unshare`` does not show that other users succeed. In this case, the result is true if the kernel reports
+    a ``user.max_user_namespaces`` greater than 0, and None if the kernel does not report this setting.
 
     If AppArmor restricts user namespaces (Ubuntu 24.04), only programs with a suitable profile can create a
     user namespace. Apptainer's package has a suitable AppArmor profile, but ``unshare`` does not.
