@@ -19,9 +19,7 @@ class Lines:
         self._size = 0
 
     def take(self, chunk: bytes) -> None:
-        """Call the function with each line that ends in ``chunk``, and keep the unfinished line for the next
-        call.
-        """
+        """Call the function with each line that ``chunk`` completes, and keep the rest for the next call."""
         first, *following = chunk.split(b"\n")
         self._rest.append(first)
         self._size += len(first)

@@ -61,9 +61,9 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # If the failed transfer received bytes, the count of failures starts again at 1. The count
-                # continues if the transfer exceeded a limit on time, bytes or rate. Such transfers could
-                # otherwise repeat endlessly.
+                # If the failed transfer received bytes, the count of failures starts again at 1. A transfer
+                # that exceeded a limit on time, bytes or rate always increases the count by 1, because such
+                # transfers could otherwise repeat endlessly.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise

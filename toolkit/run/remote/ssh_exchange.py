@@ -102,7 +102,8 @@ def _has_ended(channel: "paramiko.Channel", exit_time: float | None) -> bool:
     """
     if exit_time is None:
         return False
-    # Check for the end of the output before the buffers: after the end, the buffers receive no more output.
+    # First check whether the output has ended, and then whether the buffers are empty. After the end, the
+    # buffers receive no more output.
     complete = channel.eof_received or channel.closed or time.monotonic() - exit_time > _DRAIN_SECONDS
     return complete and not channel.recv_ready() and not channel.recv_stderr_ready()
 
