@@ -15,7 +15,9 @@ from toolkit.run.conversation import Conversation
 from toolkit.run.relay import HELLO, Connections
 
 _LONGEST_BANNER = 200
-"""The largest number of lines before the first line of the relay, such as the lines of a login banner."""
+"""While toolkit waits for the relay's first line, it skips other lines, such as a login banner. After more
+skipped lines than this number, toolkit stops waiting and reports an error.
+"""
 
 
 class Tunnel:
@@ -95,7 +97,7 @@ class Tunnel:
             number = next(self._numbers)
             try:
                 connections.add(number, connection, opened=False)
-            except (OSError, ValueError):  # the pipe is broken; serve() notices it
+            except (OSError, ValueError):  # the relay accepts no more input; serve() returns when it exits
                 connections.forget(number)
                 connection.close()
 

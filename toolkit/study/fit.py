@@ -39,8 +39,9 @@ _SEED = 20261121
 class Fit:
     """The scaling model, fitted to one curve.
 
-    ``weights`` are the model's three fitted factors, which :mod:`toolkit.study.model` calls ``P``, ``K``, and
-    (for weak or strong scaling) ``W`` or ``L``. ``base_ranks`` is the smallest measured number of ranks.
+    ``weights`` are the model's three fitted factors. :mod:`toolkit.study.model` calls them ``P``, ``K`` and
+    ``W`` for weak scaling, and ``P``, ``K`` and ``L`` for strong scaling. ``base_ranks`` is the smallest
+    measured number of ranks.
 
     toolkit repeats the fit with randomly changed times, and ``draws`` has an entry for each fit that toolkit
     keeps: the typical relative error of a run, and the fitted factors.

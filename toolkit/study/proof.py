@@ -14,8 +14,8 @@ DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 _TELLING = 3
 """If a series has fewer than three runs of a size, the report says that the result may be due to chance.
 
-If the settings have no effect, the probability is 1/20 that the three runs with the settings are still faster
-than the three other runs.
+Suppose that three runs with the suggested settings are all faster than three runs with the default settings.
+If the suggested settings have no effect, the probability of this result is 1/20.
 """
 
 

@@ -61,7 +61,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_training(folder: Path) -> Training:
-    """Read the metrics in the folder of a job or of a trainer's output.
+    """Read the metrics of a training from a job's folder or a trainer's output folder.
 
     Raises:
         BadInput: if the folder has no metrics.
