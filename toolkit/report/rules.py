@@ -49,8 +49,9 @@ def consequence(rule: Rule, example: Example | None) -> str:
 
 
 def general_fix(rule: Rule) -> str:
-    """Return the fix of a rule for any launch. If the rule lists exactly one alternative launch mode, the fix
-    names this mode. If the rule lists several modes, the fix says "another mode".
+    """Return the text of a rule's fix, without details of a particular launch. If the rule lists exactly one
+    alternative launch mode, the fix names this mode. If the rule lists several modes, the fix says "another
+    mode".
     """
     if not rule.instead:
         return rule.fix

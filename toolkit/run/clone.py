@@ -28,6 +28,7 @@ def record_image(image: str, name: str) -> None:
     nothing.
     """
     if target := os.environ.get("TOOLKIT_MADE"):
-        # If the write fails, `make clean` leaves the image in the engine. The image only uses disk space.
+        # If the write fails, `make clean` leaves the image in the engine. This image wastes disk space, but
+        # does no other harm.
         with contextlib.suppress(OSError), Path(target).open("a", encoding="utf-8") as file:
             file.write(f"{image} {name}\n")

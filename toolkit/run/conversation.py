@@ -30,7 +30,7 @@ class Conversation(Protocol):
         """Return the beginning of the command's standard error as text."""
 
     def close(self) -> None:
-        """Close the command's input. If the command reads its input to the end, the command then exits."""
+        """Close the command's input. A command that reads all its input, such as ``cat``, then exits."""
 
 
 class SshConversation:

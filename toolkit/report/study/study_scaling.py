@@ -130,8 +130,8 @@ def _ideal(axes: "Axes", report: Report, value: Callable[..., float]) -> None:
 
 
 def _sizes(report: Report) -> list[int]:
-    """Return the numbers of ranks to label on the axis: all measured numbers, and the two smallest numbers
-    for which each curve has predictions.
+    """Return the numbers of ranks to label on the axis: all measured numbers, and from each curve, the two
+    smallest numbers that have predictions.
     """
     rank_counts = {point.ranks for line in report.lines for point in line.curve.points}
     rank_counts |= {n for line in report.lines if line.fit for n in further(line.curve)[:2]}

@@ -29,8 +29,8 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
     """The values of one series (one curve of the plots) for one number of ranks.
 
     In a row of measurements, fields whose names end with ``_low`` and ``_high`` have the lowest and the
-    highest value of all runs. In a row of predictions, toolkit expects 95 of 100 future measurements between
-    the values of these two fields.
+    highest value of all runs. In a row of predictions, toolkit expects 95 of 100 future measurements of a
+    value, such as ``seconds``, between ``seconds_low`` and ``seconds_high``.
     """
 
     series: str
@@ -53,8 +53,8 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows(report: Report, *, with_predictions: bool = True) -> list[SizeRow]:
-    """Return the rows of each curve: first a row for each measured number of ranks, then a row for each
-    predicted number of ranks. If ``with_predictions`` is false, leave out the predictions.
+    """Return the rows of each curve: first a row for each number of ranks with measurements, then a row for
+    each number of ranks with predictions. If ``with_predictions`` is false, leave out the predictions.
     """
     return [
         row

@@ -85,8 +85,8 @@ def base_files(
             "version": __version__,
             "release": release,
             "epoch": epoch,
-            # Name every package. mmdebstrap would select the other packages by their priority, which may
-            # differ between a package file and Debian's archive.
+            # Name every package. If toolkit named only some, mmdebstrap would select the rest by priority,
+            # and a package file and Debian's archive may state different priorities for the same package.
             "names": [package.name for package in packages],
             "left_out": LEFT_OUT,
             "merged": _MERGED,

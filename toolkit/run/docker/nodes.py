@@ -68,9 +68,10 @@ def configuration(machine: Machine) -> dict[str, Any]:
     The container has Docker's default capabilities, which suffice for Slurm's daemons. Apptainer mounts file
     systems in its own user namespaces. Without CAP_SYS_ADMIN, Docker's seccomp profile forbids user
     namespaces, so toolkit disables the profile. ``apptainer exec --containall`` also mounts a new ``/proc``.
-    In a user namespace, the kernel permits a mount of ``/proc`` only if the container's own ``/proc`` has no
-    masked path (``mnt_already_visible`` in fs/namespace.c). toolkit masks no path below ``/proc``, so
-    ``/proc/sys`` stays writable, and root in the container has the power of root on the host.
+    In a user namespace, the kernel permits a mount of ``/proc`` only if the container's own ``/proc`` has
+    neither masked nor read-only paths (``mnt_already_visible`` in fs/namespace.c). toolkit therefore masks
+    no path below ``/proc``, and makes none read-only. As a result, ``/proc/sys`` is writable, and root in the
+    container has the power of root on the host.
     """
     return {
         "Image": machine.image,
