@@ -10,8 +10,10 @@ from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.words import format_bytes
 
 _SKEW_TO_TELL = 1.0
-"""The difference between the clocks of two nodes, in seconds, above which the preflight warns. For example,
-`make` compares the times of files. With clocks that differ, `make` may skip files that it should rebuild.
+"""The difference between the clocks of two nodes, in seconds, above which the preflight warns.
+
+Wrong clocks disturb programs that compare the times of files. For example, `make` may skip files that it
+should rebuild.
 """
 
 _SLOW = 0.2

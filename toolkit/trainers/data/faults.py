@@ -8,8 +8,8 @@ from toolkit.trainers.data.sources import Data
 from toolkit.trainers.trouble import Trouble
 
 _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "FailedPreconditionError"}
-"""The names of the TensorFlow errors that a damaged file can cause. A lost rank causes none of these
-errors.
+"""The class names of the TensorFlow errors that a damaged file can cause. If another rank fails, TensorFlow
+raises errors of other classes.
 """
 
 

@@ -56,7 +56,8 @@ class Portions(Protocol):
 class InMemory:
     """Samples in the memory of the host, from which the CPU gathers each batch.
 
-    If the GPU gathered the batches, TensorFlow would copy all samples back to the CPU for each batch.
+    TensorFlow does not gather bytes on a GPU. If the samples were in GPU memory, TensorFlow would copy all
+    samples to the CPU for each batch.
     """
 
     def __init__(self, samples: Samples) -> None:

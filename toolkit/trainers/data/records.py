@@ -1,10 +1,12 @@
 """Read images from TFRecord files with ImageNet's usual names: ``DIR/train-00000-of-01024``,
 ``DIR/validation-…``.
 
-A record is a ``tf.train.Example`` with ``image/encoded``, a JPEG or PNG, and ``image/class/label``, a number
-from 1 to 1000; 0 means "no class". :mod:`toolkit.trainers.data.recordindex` finds each record by its number.
-toolkit shuffles the records of all shards (TFRecord files) together, and uses each record once in a pass over
-the data. This module does not verify the checksums of records.
+A record is a ``tf.train.Example`` with two features. ``image/encoded`` is a JPEG or PNG.
+``image/class/label`` is the label of the image's class. ImageNet's labels are 1 to 1000; 0 means "no class".
+
+:mod:`toolkit.trainers.data.recordindex` finds each record by its number. toolkit shuffles the records of all
+shards (TFRecord files) together, and uses each record once in a pass over the data. This module does not
+verify the checksums of records.
 """
 
 import os

@@ -52,9 +52,8 @@ def _draw_masks(count: "tf.Tensor", bits: int, threshold: int) -> "tf.Tensor":
     """Draw ``count`` random numbers of ``bits`` bits each. Return a mask of booleans, which are true for
     numbers of at least ``threshold``.
 
-    The function draws 64-bit words and splits each word into bytes, or into 16-bit units if ``bits`` is 16.
-    The first booleans of the mask come from the lowest ``bits`` bits of all units, the next booleans from the
-    next ``bits`` bits of all units.
+    The function draws random bytes, or random 16-bit words if ``bits`` is 16. With ``bits`` 4, the
+    mask begins with the numbers in the low four bits of all bytes. The numbers in the high four bits follow.
     """
     import tensorflow as tf
 
@@ -65,7 +64,8 @@ def _draw_masks(count: "tf.Tensor", bits: int, threshold: int) -> "tf.Tensor":
     units = tf.reshape(tf.bitcast(words, kind), [-1])
     every = (1 << bits) - 1
     shifts = [bits * place for place in range(in_each)]
-    # To save time, shift ``threshold`` to the position of a number instead of shifting all numbers.
+    # A byte can hold several numbers, such as two numbers of 4 bits. To compare the numbers in the high bits,
+    # shift ``threshold`` left. This is faster than shifting all numbers right.
     at_least = [
         tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind))
         >= tf.constant(threshold << shift, kind)
