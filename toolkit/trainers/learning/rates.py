@@ -30,7 +30,7 @@ def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
 @dataclass(frozen=True, slots=True)
 class Rates:
     """A schedule in which the learning rate rises from ``start`` to ``peak`` in ``warmup`` epochs, and then
-    decays.
+    decays or stays constant.
 
     A step decay multiplies the learning rate by ``factor`` each time the number of trained epochs reaches a
     value in ``step_epochs``. If ``step_epochs`` is empty, a step decay lowers the rate after
@@ -54,8 +54,8 @@ class Rates:
     def constant(self) -> bool:
         """Whether the rate stays constant during the training, for any number of ranks.
 
-        With a warm-up, the result is ``False``, even if ``start`` equals ``peak``. With more ranks, scaling
-        may raise ``peak`` above ``start``.
+        With a warm-up, the result is ``False``, even if ``start`` equals ``peak``. If you resume the training
+        with more ranks than before, scaling may raise ``peak`` above ``start``.
         """
         return self.decay == "constant" and not self.warmup
 

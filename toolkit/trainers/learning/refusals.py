@@ -1,7 +1,7 @@
 """Refuse options that a strategy does not support or that have no effect, before a trainer loads TensorFlow.
 
-The table of unsupported options in ``docs/strategies.md`` lists the same :data:`REFUSALS`; a test compares
-the table with the code.
+The table "Options of each strategy" in ``docs/strategies.md`` contains every option in :data:`REFUSALS`. A
+test compares the table with the code.
 """
 
 from dataclasses import dataclass

@@ -159,8 +159,8 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
     the step is synchronous. Call this function inside a TensorFlow graph.
 
     Raises:
-        Trouble: if the team does not exist or is not configured, or ``values`` have more elements than the
-            argument ``elements`` of :func:`init`.
+        Trouble: if the team does not exist or is not configured, or if the gradients contain more numbers
+            than the limit ``elements``, which the caller passed to :func:`init`.
     """
     import tensorflow as tf
 
@@ -175,7 +175,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
         (members.add_bucket(), numbers)
         for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])
     ]
-    # Send all buckets before waiting for the first bucket, because the wait blocks a TensorFlow thread.
+    # Send all buckets before waiting for the first bucket, because a waiting thread cannot send.
     sent = [_send_bucket(bucket, [dense[number] for number in numbers]) for bucket, numbers in plan]
     found: dict[int, tf.Tensor] = {}
     with tf.control_dependencies([one.op for one in sent] if not tf.executing_eagerly() else []):

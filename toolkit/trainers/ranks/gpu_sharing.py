@@ -2,7 +2,8 @@
 speed.
 
 Slurm's ``--gpu-bind=closest`` or ``CUDA_VISIBLE_DEVICES`` can make one GPU visible to several ranks. A rank
-cannot detect this fault alone, so the ranks compare the kernel's numbers N of their GPUs ``/dev/nvidiaN``.
+cannot detect this fault alone, so the ranks compare the numbers of their GPUs: ``/dev/nvidiaN`` is the GPU
+with number N.
 toolkit's developers tested this code only with simulated GPUs, not on a GPU.
 """
 

@@ -16,7 +16,7 @@ USERS = ("horovod", "hybrid")
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Settings for Horovod's messages. A setting of ``None`` is not set.
+    """Settings for Horovod's messages. If a field is ``None``, :meth:`told` sets no variable for this field.
 
     ``fusion_mb`` is the largest size of a message in MiB. ``cycle_ms`` is the interval in ms at which Horovod
     looks for gradients to send. ``timeline`` and ``autotune`` are files that Horovod writes.

@@ -116,8 +116,8 @@ class World(Protocol):
         compiled function.
 
         ``signature`` is the specification of the function's arguments (see
-        :mod:`toolkit.trainers.training.loop`). ``width`` is the number of samples in a training step. Only
-        the last step of an epoch may have fewer samples.
+        :mod:`toolkit.trainers.training.loop`). ``width`` is the number of samples that this rank processes
+        in a training step. Only the last step of an epoch may have fewer samples.
         """
         import tensorflow as tf
 
@@ -137,7 +137,7 @@ class World(Protocol):
 
     def step(self, step: Step, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         """Make a training step inside a TensorFlow graph, and return the sum of the losses and the number of
-        correct predictions. All devices of this rank divide the batch among themselves.
+        correct predictions. ``inputs`` and ``classes`` contain one batch for each device of this rank.
         """
         return step(inputs, classes)
 

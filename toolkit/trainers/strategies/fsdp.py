@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import torch
 
 _LEAST = 10_000
-"""A layer with at least this number of parameters shares no messages with other layers. Smaller layers share
-messages.
+"""If a layer has at least this number of parameters, one message contains only values of this layer. Smaller
+layers share messages.
 """
 
 
@@ -82,8 +82,8 @@ class ShardedTorch(DistributedTorch):
 
 
 def large_layers(model: "torch.nn.Module") -> "Iterator[torch.nn.Module]":
-    """Yield the layers of a model that share no messages with other layers. The yielded layers include
-    layers inside containers such as ``Sequential``.
+    """Yield the layers that have at least ``_LEAST`` parameters, including layers inside containers such as
+    ``Sequential``.
     """
     from torch import nn
 

@@ -111,7 +111,7 @@ class DistributedJax(World):
         return [pickle.loads(bytes(row)[: int(size)]) for row, (size,) in zip(rows, sizes, strict=True)]
 
     def leave(self, code: int) -> NoReturn:
-        # shutdown() waits for all ranks, because other ranks may still need JAX's coordinator on rank 0.
+        # Let shutdown() wait for all ranks, because other ranks may still need JAX's coordinator on rank 0.
         if self.size > 1:
             import jax
 
