@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import torch
 
 _LEAST = 10_000
-"""If a layer has at least this number of parameters, one message contains only values of this layer. Smaller
-layers share messages.
+"""If a layer has at least this number of parameters, ranks exchange the layer on its own. Ranks exchange all
+smaller layers together.
 """
 
 
