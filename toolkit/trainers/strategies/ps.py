@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIECES = 8
-"""In asynchronous training, the coordinator divides the steps of a call of the training function into at most
-this number of parts. Each part has as many tasks as there are workers. A worker that has finished a task
-takes the next task, so a fast worker can compute more tasks than a slow worker.
+"""Each call of the training function makes several steps. In asynchronous training, the coordinator divides
+these steps into at most this number of parts. Each part has as many tasks as there are workers. A worker that
+has finished a task takes the next task, so a fast worker can compute more tasks than a slow worker.
 """
 
 

@@ -33,7 +33,8 @@ class Resident:
         # Use a private method, because TensorFlow's public method gives each worker a fixed set of samples.
         hold = coordinator._create_per_worker_resources  # noqa: SLF001
         self._held = tuple(hold(tf.function(partial(tf.identity, one))) for one in parts)
-        # Use the specifications of the workers' tensors, because the tensors in ``parts`` have other names.
+        # The signature must have the names of the workers' tensors.
+        # The tensors in ``parts`` have other names.
         specs = [one._values[0]._type_spec for one in self._held]  # noqa: SLF001
         self.signature = (*specs, rows)
 

@@ -252,8 +252,8 @@ def _to_disk(folder: Path) -> None:
 
 
 def _prune(folder: Path, newest_name: str, count: int) -> None:
-    """Keep the new checkpoint ``newest_name`` and, in order of progress, the ``count`` - 1 checkpoints before
-    it. Remove all other checkpoints.
+    """Keep the new checkpoint ``newest_name``. Of the checkpoints with less progress, keep the ``count`` - 1
+    checkpoints with the most progress. Remove all other checkpoints.
 
     A checkpoint with more progress than ``newest_name`` is damaged, because otherwise this run would have
     resumed from it. If the damaged checkpoint stayed, a later run would try it first.

@@ -81,8 +81,8 @@ class JaxLoop(Rounds):
 
     def _open(self, table: "numpy.ndarray", epoch: int) -> RowTable:
         # In a step, all ranks fill their batches up to the size of the largest batch of any rank.
-        # ``table`` has a row per step. The sizes can differ between ranks only in the last step of an epoch.
-        # If they differ, the last step has its own table with one row.
+        # ``table`` has a row per step. The ranks' numbers of samples can differ only in the last step of an
+        # epoch. If the numbers differ, the last step has its own table with one row.
         self._most = table.shape[1]
         if len(table) == 1:
             self._most = max(self._world.gather(self._most))

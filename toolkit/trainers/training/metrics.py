@@ -52,7 +52,8 @@ class Metrics:
 
     def started(self, marks: Mapping[str, float]) -> None:
         """Write the metrics line ``start`` once, after the rank has trained its first batch. ``marks``
-        contains the times at which the parts of the rank's start, such as the imports, finished.
+        contains the finish time of each part of the rank's start, such as the imports, and the number of the
+        rank's read system calls.
         """
         if self._starting and is_complete(marks):
             self._starting = False

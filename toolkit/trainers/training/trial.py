@@ -156,8 +156,8 @@ def _double(loop: Loop, world: World, limit: int, limit_text: str) -> tuple[list
     """Double the batch size repeatedly, and measure the speed with each size. Return the speeds, and a text
     for the log that says why toolkit did not try a larger batch size.
 
-    ``limit`` is the largest batch size to try. If toolkit measures the speed with ``limit``, the text is
-    ``limit_text``.
+    ``limit`` is the largest batch size to try. If toolkit tries ``limit`` and the batch fits into memory, the
+    text is ``limit_text``.
     """
     import tensorflow as tf
 
