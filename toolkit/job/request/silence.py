@@ -16,7 +16,7 @@ def silenced_findings(site: Site | None = None) -> dict[str, str]:
     """Return the ids of the findings that ``toolkit doctor`` hides, each with the reason.
 
     The ids are from the site profile, the user's settings file and ``toolkit.toml``. If ``site`` is ``None``,
-    the profile is the one that a settings file or the variable ``TOOLKIT_SITE`` names.
+    toolkit reads the profile that a settings file or the variable ``TOOLKIT_SITE`` names.
 
     Raises:
         BadInput: if one of these files is wrong, or an id is not the id of a rule.
