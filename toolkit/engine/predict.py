@@ -33,7 +33,8 @@ RANKING: tuple[Mode, ...] = (
 )
 """Launch modes, the best mode first. Modes with srun and PMI come first: they work on several nodes, let the
 image's MPI use the fast network, need no MPI on the host, and leave the placement of ranks to Slurm. toolkit
-chooses ``gloo`` only if the user requests this mode, because ``gloo`` works only for Horovod.
+chooses ``gloo``, which works only for Horovod, only if the user requests this mode, or if no other mode
+works for a trainer.
 """
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")

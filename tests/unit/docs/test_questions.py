@@ -56,6 +56,7 @@ QUESTIONS = [
     ("how it scales", "scaling.md", "toolkit scale"),
     ("how fast it is beside a known figure", "howto/compare-speed.md", "images/s"),
     ("a site profile", "howto/own-site.md", "toolkit init"),
+    ("the login of a registry", "moving.md", "docker login"),
     ("a ticket", "howto/ticket.md", "toolkit doctor --ask"),
     ("help without names of machines", "howto/ticket.md", "toolkit site share"),
     ("hide a finding from all users", "howto/own-site.md", "[silence]"),

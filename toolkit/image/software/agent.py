@@ -49,7 +49,7 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
         if named := _AGENT.findall(files.text(loader.tree, path, _MOST) or ""):
             why = f"the programs that {path} names instead of ssh: not in the image"
             return _first(loader, named[-1]), why
-    return loader.program("ssh"), "ssh on the image's PATH: not in the image"
+    return loader.program("ssh"), "no folder of the image's PATH contains ssh"
 
 
 def _of_orte(loader: Loader, mpirun: str) -> bool:

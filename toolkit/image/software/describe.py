@@ -160,7 +160,7 @@ def _system(facts: ImageFacts, finder: Finder, main_mpi: MpiFound | None, log: I
             "libraries", loader.offered_names, f"{len(loader.offered_names)} on the loader's path"
         ),
         python=log.take(
-            "python", python(loader, finder.packages), "python3 on the image's PATH: not in the image"
+            "python", python(loader, finder.packages), "no folder of the image's PATH contains python3"
         ),
         python_reads_home=reads_home(loader, facts.program.python if facts.program else ""),
         mpi4py=_package(tree, finder.places.sites, "mpi4py", log),
@@ -189,7 +189,7 @@ def _mpis(
         pmix=wireup.pmix(first, log),
         pmix_components=wireup.pmix_components(first, log),
         pmix_plugins=wireup.pmix_plugins(first),
-        mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH: not in the image", log),
+        mpirun=_path("mpirun", mpirun, "no folder of the image's PATH contains mpirun", log),
         ssh=_path("ssh", *remote_agent(loader, mpirun), log),
         settings=mca_files(loader, first.mpi if first else None),
     )

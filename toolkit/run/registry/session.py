@@ -98,8 +98,8 @@ class RegistrySession:
         """Send a request, and return a response with a status in ``statuses``. ``location`` is a path on the
         registry, or an address. ``scope`` is the scope of the token that the request needs.
 
-        For a request that sends bytes of a blob, the caller passes ``tries=1``. The caller repeats such a
-        request itself, because only the caller can continue after the bytes that arrived.
+        For a request that sends bytes of a blob, the caller passes ``tries=1``. After an error, the caller
+        asks the registry how many bytes arrived, and sends only the remaining bytes.
 
         Raises:
             Missing: if the registry is unreachable, refuses access, or stays busy.

@@ -16,8 +16,9 @@ _BEFORE = 200
 
 
 def death_of_worker(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first warning in which Dask says why a worker died, before an exception (``clue``) that only
-    says that workers died; ``None`` without such a warning.
+    """Return the warning in which Dask says why a worker died.
+
+    ``clue`` is a later exception, which says only that workers died. ``None`` if there is no such warning.
     """
     del causes  # Dask logs the reason as a warning
     if not _WORKERS_DIED.search(clue.line.text):
