@@ -16,33 +16,27 @@ UV = str(Path(sys.executable).with_name("uv"))
 
 
 def python(*words: str, folder: Path = ROOT, **env: str) -> str:
-    """Run the tests' Python with the arguments ``words``, and return its standard output."""
     return ran([sys.executable, *words], {**os.environ, **env}, folder).stdout
 
 
 def wheel_of(source: Path, folder: Path) -> Path:
-    """Build the wheel of the source tree ``source`` in ``folder``, and return the wheel's path."""
     python("-m", "pip", "wheel", str(source), "--no-deps", "--no-build-isolation", "-w", str(folder))
     (wheel,) = folder.glob(f"{STEM}-*.whl")
     return wheel
 
 
 def ran(words: Sequence[str], env: dict[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a command, check that its exit status is 0, and return its result."""
     done = tried(words, env, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
 
 def tried(words: Sequence[str], env: dict[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a command with captured output, and return its result whatever the exit status is."""
     return subprocess.run(list(words), cwd=folder, env=env, capture_output=True, text=True, timeout=600)
 
 
 def of_a_user(home: Path, path: str) -> dict[str, str]:
-    """Return a user's environment: ``home`` as HOME, ``path`` as PATH, and this machine's settings and
-    caches of pip and uv.
-    """
+    """Return a user's environment: only HOME, PATH, and this machine's settings and caches of pip and uv."""
     kept = ("PIP_", "UV_", "SSL_", "HTTP", "http", "NO_PROXY", "no_proxy", "REQUESTS_")
     env = {name: value for name, value in os.environ.items() if name.startswith(kept)}
     return env | _caches() | _index() | {"HOME": str(home), "PATH": path, "UV_PYTHON_DOWNLOADS": "never"}
@@ -58,9 +52,7 @@ def _caches() -> dict[str, str]:
 
 @cache
 def _index() -> dict[str, str]:
-    """Return uv's variable for the package index that pip is configured for; uv does not read pip's
-    settings.
-    """
+    """Return uv's variable for pip's package index, because uv does not read pip's settings."""
     asked = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
     said = tried(asked, dict(os.environ), ROOT).stdout.strip()
     index = os.environ.get("PIP_INDEX_URL", said)

@@ -38,9 +38,7 @@ READERS = (
 """Data files and folders, with the modules that read or test them; the first matching row counts."""
 
 SERVICES = ("cluster", "image", "launch", "probe", "run", "trainers")
-"""Packages that use Docker, SSH or Slurm, or run in images: a change that affects them needs the smoke
-tests.
-"""
+"""Packages that use Docker, SSH or Slurm, or run in images. Changes that affect them need the smoke tests."""
 
 NOTHING = (".github/", "CITATION.cff", "LICENSE", ".gitignore", ".pre-commit-config.yaml")
 """Files that no test reads."""
@@ -48,21 +46,17 @@ NOTHING = (".github/", "CITATION.cff", "LICENSE", ".gitignore", ".pre-commit-con
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Unit tests that a change can affect, and whether it can affect the smoke tests."""
-
     unit: tuple[str, ...]
     smoke: bool
 
 
 def changed_files(base: str) -> list[str]:
-    """Return the files that differ between the working tree and its common ancestor with ``base``, including
-    new files."""
+    """Return the files that changed since the branch left ``base``, including uncommitted and new files."""
     fork = _git("merge-base", "HEAD", base)[0]
     return sorted({*_git("diff", "--name-only", fork), *_git("ls-files", "--others", "--exclude-standard")})
 
 
 def reach(files: Iterable[str], graph: grimp.ImportGraph) -> Reach:
-    """Return the tests that the changed files can affect, by the graph of imports."""
     modules: set[str] = set()
     for file in files:
         found = modules_of(file, graph)
@@ -73,8 +67,8 @@ def reach(files: Iterable[str], graph: grimp.ImportGraph) -> Reach:
     tests = {m for m in reached if m.startswith("tests.unit.") and m.rpartition(".")[2].startswith("test_")}
     services = tuple(f"toolkit.{name}" for name in SERVICES)
     smoke = any(m.startswith((*services, "tests.smoke", "tests.services")) for m in reached)
-    # Almost every change affects the commands and the job pipeline, but few tests of these packages need
-    # Docker or Slurm.
+    # Almost every change reaches these packages, but few of their tests need Docker or Slurm. Therefore run
+    # the smoke tests only if the packages themselves change.
     smoke = smoke or any(m.startswith(("toolkit.app", "toolkit.cli", "toolkit.job")) for m in modules)
     return Reach(tuple(sorted(m.replace(".", "/") + ".py" for m in tests)), smoke)
 
@@ -109,7 +103,6 @@ def _git(*words: str) -> list[str]:
 
 
 def _upstream() -> str:
-    """Return the name of the main branch: origin/main if it exists, or else main."""
     known = _git("for-each-ref", "--format=%(refname:short)", "refs/remotes/origin/main", "refs/heads/main")
     return "origin/main" if "origin/main" in known else "main"
 

@@ -22,8 +22,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # With the default thresholds, the garbage collector scans all collected tests too often: this takes a
-    # tenth of the run time.
+    # With the default thresholds, the garbage collector scans all collected tests often, which takes a tenth
+    # of the run time.
     gc.set_threshold(20_000, 20, 50)
     # A shell without job control starts background commands with SIGINT ignored, and programs of the tests
     # would inherit this.
@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Shuffle the files and the tests of each file; tests that share services keep their order."""
+    """Shuffle the files of unit tests, and the tests in each file; other tests keep their order."""
     seed = config.getoption("--shuffle")
     if seed is None:
         return

@@ -20,7 +20,7 @@ _MASKS = (
     # Ignore the length of horizontal rules, which depends on the text, and of bars, which depends on values.
     (re.compile(r"([-─━=])\1{2,}"), r"\1\1\1"),
     (re.compile(r"[█▉▊▋▌▍▎▏▇▆▅▄▃▂▁░▒▓·]+"), ""),
-    # A number with one more digit moves the text after it, so all blanks are equal.
+    # A longer number moves the text after it, so any number of blanks counts as one blank.
     (re.compile(r"\s+"), " "),
 )
 _PROGRESS = re.compile(

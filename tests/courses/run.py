@@ -25,7 +25,7 @@ from tests.services.registry import Registry
 from toolkit.cluster import virtual
 from toolkit.errors import Missing, ToolkitError
 
-# The cluster's name is as long as the name on the pages, and differs between checkouts and workers.
+# The cluster's name is as long as the name on the pages, and differs between checkouts and pytest workers.
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 CLUSTER = CLASSROOM[:5] + hashlib.sha256(f"{ROOT}{_WORKER}".encode()).hexdigest()[: len(CLASSROOM) - 5]
 STATE = ROOT / "build" / "courses" / _WORKER

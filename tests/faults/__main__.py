@@ -26,7 +26,6 @@ Fault = dict[str, Any]
 
 
 def table(name: str) -> dict[str, list[Fault]]:
-    """Return the content of the file ``NAME.toml``: the faults, and the places where they happen."""
     return tomllib.loads((HERE / f"{name}.toml").read_text("utf-8"))
 
 
@@ -65,7 +64,7 @@ def wrong(fault: dict[str, Any], told: OutputExplanation) -> list[str]:
 
 
 def judge(fault: Fault, log: str, status: int) -> tuple[bool, Fault]:
-    """Print toolkit's explanation of a fault; return whether the explanation is right, and the record."""
+    """Print toolkit's explanation of a fault; return whether it is right, and the record to save."""
     told = explain_output(Output(log))
     differs = wrong(fault, told)
     found = f"{told.fault.id if told.fault else '-'} {told.retry}: {told.root.text if told.root else ''}"
@@ -84,9 +83,7 @@ def judge(fault: Fault, log: str, status: int) -> tuple[bool, Fault]:
 
 
 def judge_healthy(program: Fault, log: str, status: int) -> tuple[bool, Fault]:
-    """Print what toolkit finds in a successful program's output; return whether it finds nothing, and the
-    record.
-    """
+    """Print what toolkit finds in a successful program; return whether it finds nothing, and the record."""
     told = explain_output(Output(log))
     quiet = not told.root and not any(one.severity == "error" for one in told.findings)
     said = f"{told.fault.id}: {told.root.text}" if told.fault and told.root else ""

@@ -45,9 +45,9 @@ while :; do
   [ -e $0/root-$1 ] && { sh $0/root-$1 > $0/answer-$1 2> /dev/null; rm -f $0/root-$1; }
   sleep 0.1
 done"""
-"""A shell loop of root: it runs the commands that a fault passes to ``sudo_on``.
+"""A shell loop that root runs: it executes the commands that a fault passes to ``sudo_on``.
 
-Its arguments are the shared folder and the node's name.
+``$0`` is the shared folder, and ``$1`` is the node's name.
 """
 
 _PODMAN = """\
@@ -69,9 +69,7 @@ class Place:
         self._words, self._before, self._home = words, before, home
 
     def run(self, command: str, program: str) -> tuple[str, int]:
-        """Run a command in a new folder with the program ``train.py``; return both streams and the exit
-        status.
-        """
+        """Run a command in a new folder with the program ``train.py``; return its output and exit status."""
         script = f"{self._before}{_FOLDER}exec < /dev/null\n{command}\n"
         words = [*self._words, "-c", script]
         with subprocess.Popen(words, stdin=PIPE, stdout=PIPE, stderr=STDOUT) as running:
@@ -85,14 +83,12 @@ class Place:
 
 @contextmanager
 def here(_image: str) -> Iterator[Place]:
-    """Yield this machine as a place, with a new folder as home folder."""
     with tempfile.TemporaryDirectory(prefix="fault-") as folder:
         yield Place(["bash"], f"export HOME={folder}\n", folder)
 
 
 @contextmanager
 def started(image: str, options: Sequence[str] = ()) -> Iterator[str]:
-    """Start a container that waits for commands, and yield its name; stop it after the ``with`` block."""
     words = ["docker", "run", "-d", "--rm", *LIMITS, *options, "--entrypoint", "sleep", image, "1800"]
     name = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
     try:
@@ -103,20 +99,18 @@ def started(image: str, options: Sequence[str] = ()) -> Iterator[str]:
 
 @contextmanager
 def container(image: str, options: Sequence[str] = ()) -> Iterator[Place]:
-    """Yield a container of an image as a place, where commands run as root."""
     with started(image, options) as name:
         yield Place(["docker", "exec", "-i", "-e", "HOME=/root", name, "bash"])
 
 
 def _as_root(container: str, shared: str, node: str) -> None:
-    """Start a loop in a container that runs, as root, the commands that a fault passes to ``sudo_on``."""
     words = ["docker", "exec", "-d", container, "sh", "-c", _ROOT, shared, node]
     subprocess.run(words, check=True)
 
 
 @contextmanager
 def podman(image: str) -> Iterator[Place]:
-    """Yield a container as a place in which an ordinary user has podman and a small image."""
+    """Yield a container in which an ordinary user has podman and a small image."""
     with started(image, (*_NESTED, "--tmpfs", "/home/ada:exec,uid=1000,gid=1000")) as name:
         user = ["docker", "exec", "-i", "-u", "ada", "-e", "HOME=/home/ada", "-e", "USER=ada", name, "bash"]
         _as_root(name, "/tmp", "login")
@@ -167,5 +161,4 @@ KINDS = {"here": here, "podman": podman, "quota": quota, "slurm": slurm}
 
 
 def place(where: str, image: str) -> AbstractContextManager[Place]:
-    """Return the place called ``where``: a special place of ``KINDS``, or else a container of the image."""
     return KINDS.get(where, container)(image)

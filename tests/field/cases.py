@@ -47,8 +47,7 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One report: ``host`` and ``image`` include usual values for omitted facts, and ``*_stated`` only stated
-    facts.
+    """One report. ``host`` and ``image`` have usual values for facts that ``*_stated`` omit.
 
     ``deciding`` lists facts, one of which decides the outcome. ``beyond`` names what toolkit cannot express.
     Rules were written without reading cases with ``aside``. ``first`` is the grade of the first answer, for
@@ -78,7 +77,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def before(self) -> Grade:
-        """The grade of version 0.3, or the grade of the first answer for a newer case."""
         grade = self.grade_03 or self.first
         if grade is None:
             raise ValueError(self.id)
@@ -86,8 +84,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True):
-    """The engine's answer about a case as the user launched it, and the answer's grade."""
-
     case: Case
     said: Prediction
     findings: tuple[Finding, ...]
@@ -95,14 +91,11 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(file: Path = FILE) -> tuple[Case, ...]:
-    """Return the cases in a file that has one case per line."""
     return tuple(_converted(msgspec.json.decode(line, type=Case)) for line in file.read_bytes().splitlines())
 
 
 def _converted(case: Case) -> Case:
-    """Return a case with today's launch modes: ``srun-none`` becomes the framework's own mode, if it has
-    one.
-    """
+    """Replace the old mode ``srun-none`` by the framework's own launch mode, if it has one."""
     modes = modes_of(case.image, case.request)
     if case.mode != "srun-none" or case.mode in modes:
         return case
@@ -133,7 +126,6 @@ def typed(case: Case, planned: Plan) -> Plan:
 
 
 def grade(case: Case) -> Graded:
-    """Let the engine predict a case, and return its answer with the grade."""
     planned = plan(case.host, case.image, case.request, case.mode)
     said = predict_plan(case.host, case.image, case.request, typed(case, planned))
     findings = predict(case.host, case.image, case.request).findings
@@ -198,14 +190,11 @@ def partly(case: Case) -> tuple[TicketAnswer, bool]:
 
 
 def can_be_graded(case: Case) -> bool:
-    """Return whether toolkit can express a case, and its outcome is known."""
     return not case.beyond and case.before != "not-gradable"
 
 
 def table(graded: tuple[Graded, ...]) -> str:
-    """Return a table with the number of cases of each grade, before and now, separately for cases kept
-    aside.
-    """
+    """Return a table of grades: the number of cases before and now; ``aside`` cases have other columns."""
     lines = [f"{'':14}{'before':>8}{'now':>6}{'aside before':>14}{'aside now':>12}"]
     for name in GRADES:
         counts = [

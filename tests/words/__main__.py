@@ -21,24 +21,20 @@ ROOT = Path(__file__).parents[2]
 
 
 def tracked(root: Path) -> list[str]:
-    """Return the repository's files, including new files and excluding ignored files."""
     words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(words, cwd=root, check=True, capture_output=True, text=True).stdout
     return sorted({name for name in listed.split("\0") if name and (root / name).is_file()})
 
 
 def found_in(root: Path, names: Sequence[str], words: Words) -> list[Found]:
-    """Return every listed word in the files ``names`` below ``root``."""
     return [one for name in names for one in find(name, text_of(root / name), words)]
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file; each byte that is not UTF-8 becomes one replacement character."""
     return path.read_bytes().decode(errors="replace").replace("\r\n", "\n")
 
 
 def report(found: Sequence[Found], base: Counts, words: Words) -> list[str]:
-    """Return the lines to print; an empty list if all numbers are equal to the baseline."""
     now = counted(found)
     above, below = grown(base, now), stale(base, now)
     lines = [f"{one}{_known(base, one)}" for one in found if (one.path, one.word) in above]

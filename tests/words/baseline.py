@@ -15,12 +15,10 @@ Counts = Counter[tuple[str, str]]
 
 
 def counted(found: Iterable[Found]) -> Counts:
-    """Return the number of occurrences for each pair (file, word)."""
     return Counter((one.path, one.word) for one in found)
 
 
 def read(path: Path = BASELINE) -> Counts:
-    """Return the numbers in a baseline file; raise ``ValueError`` for a malformed line."""
     counts: Counts = Counter()
     for line in path.read_text().splitlines():
         name, word, number = line.rsplit(": ", 2)
@@ -29,7 +27,6 @@ def read(path: Path = BASELINE) -> Counts:
 
 
 def write(counts: Counts, path: Path = BASELINE) -> None:
-    """Write the numbers above zero, sorted by file and word."""
     lines = [f"{name}: {word}: {number}\n" for (name, word), number in sorted(counts.items()) if number > 0]
     path.write_text("".join(lines))
 
@@ -59,10 +56,10 @@ def followed(base: Counts, files: Collection[str]) -> Counts:
 
 
 def grown(base: Counts, now: Counts) -> Counts:
-    """Return for each entry by how much its number exceeds the baseline."""
+    """Return the entries above the baseline, and by how much."""
     return now - base
 
 
 def stale(base: Counts, now: Counts) -> Counts:
-    """Return for each entry by how much its number is below the baseline."""
+    """Return the entries below the baseline, and by how much."""
     return base - now

@@ -28,8 +28,6 @@ class Word(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Words(msgspec.Struct, forbid_unknown_fields=True, dict=True):
-    """The content of ``words.toml``."""
-
     clean: tuple[str, ...]
     skip: tuple[str, ...]
     fields: tuple[str, ...]
@@ -44,8 +42,9 @@ class Words(msgspec.Struct, forbid_unknown_fields=True, dict=True):
         return {word.word: _compiled(word.allow) for word in self.word if word.allow}
 
     def matches(self, text: str) -> Iterator[tuple[Word, int, int]]:
-        """Yield the listed words in a text with start and end. If two rows of ``words.toml`` match at the
-        same place, the first row counts.
+        """Yield each listed word in a text, with its start and end.
+
+        If two rows of ``words.toml`` match at the same place, the first row counts.
         """
         small = text.lower()
         small = small if len(small) == len(text) else text
@@ -57,16 +56,12 @@ class Words(msgspec.Struct, forbid_unknown_fields=True, dict=True):
 
 
 def _inside(match: re.Match[str], allowed: re.Pattern[str]) -> bool:
-    """Return whether a match is part of an allowed phrase that starts at most 60 characters before the
-    match.
-    """
+    """Return whether a match is part of an allowed phrase."""
     spans = (found.span() for found in allowed.finditer(match.string, max(0, match.start() - 60)))
     return any(start <= match.start() and match.end() <= end for start, end in spans)
 
 
 class Found(NamedTuple):
-    """One occurrence of a listed word in a file."""
-
     path: str
     line: int
     word: str
@@ -79,12 +74,10 @@ class Found(NamedTuple):
 
 
 def load(path: Path = DATA) -> Words:
-    """Return the content of ``words.toml``; raise an error for an unknown field."""
     return msgspec.convert(tomllib.loads(path.read_text()), Words)
 
 
 def find(path: str, source: str, words: Words) -> list[Found]:
-    """Return every listed word in a file's text for readers, in the order of lines."""
     if any(fnmatch(path, pattern) for pattern in words.skip):
         return []
     found = [

@@ -39,7 +39,6 @@ _WORDS = re.compile(r"[A-Za-z']{2,} +(?:[^\s]+ +)*?[A-Za-z']{2,} +(?:[^\s]+ +)*?
 
 
 def passages(path: str, source: str, fields: Collection[str]) -> Iterator[Passage]:
-    """Yield the text for readers in a file; nothing for files of unknown kinds."""
     for start, text in _reader(PurePosixPath(path), fields)(source):
         yield Passage(source.count("\n", 0, start) + 1, without_code(text))
 
@@ -72,15 +71,13 @@ def _reader(path: PurePosixPath, fields: Collection[str]) -> Reader:
 
 
 def is_message(text: str) -> bool:
-    """Return whether a string in toolkit's code is treated as a message, because it has three words or
-    more.
-    """
+    """Return whether a string counts as a message, which has three words or more."""
     return _WORDS.search(" ".join(text.split())) is not None
 
 
 def _markdown(source: str) -> Iterator[tuple[int, str]]:
     text = _without_indented(_FENCE.sub(lambda match: _blank(match[0]), source))
-    # The closing bracket of a link stays, so that the words before and after its address remain separate.
+    # Blanks replace the hidden text, so that all other text keeps its line.
     yield 0, _HIDDEN.sub(lambda match: _blank(match[0]), without_code(text))
 
 

@@ -20,8 +20,8 @@ STRATEGIES = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One training; ``words`` are the trainer's options, ``wanted`` is the required median accuracy of its
-    group.
+    """One training. ``words`` are the trainer's options. ``wanted`` is the median accuracy that its group
+    must reach; ``None`` means no requirement.
     """
 
     group: str
@@ -34,7 +34,6 @@ class Case:
 
     @property
     def launch(self) -> tuple[str, ...]:
-        """The arguments of ``toolkit launch``, without the options for the cluster."""
         shape = ("--nodes", str(self.nodes), "--ranks-per-node", str(self.ranks))
         return (self.trainer, *shape, *self.options, "--", *self.words)
 
@@ -59,7 +58,6 @@ class Reached:
 
 
 def cases() -> list[Case]:
-    """Return all trainings, the shortest first."""
     found = []
     for seed in SEEDS:
         words = ("--epochs", "4", "--seed", str(seed))

@@ -13,8 +13,6 @@ _TEMPLATE = Path(__file__).with_name("page.md")
 
 
 class Found(msgspec.Struct, kw_only=True):
-    """The results of all finished trainings, in any order."""
-
     schema: str = "toolkit.bench.accuracy/1"
     started: str
     processors: int
@@ -25,7 +23,6 @@ class Found(msgspec.Struct, kw_only=True):
 
 
 def page(found: Found) -> str:
-    """Return the page as Markdown; trainings without a result are left out."""
     template = Template(_TEMPLATE.read_text("utf-8"))
     return template.substitute(
         started=found.started[:10],

@@ -27,9 +27,6 @@ _SECONDS = 7200
 
 @contextmanager
 def cluster(name: str, *, stays: bool) -> Iterator[None]:
-    """Start a virtual cluster, unless it runs already; remove it after the ``with`` block unless it
-    ``stays``.
-    """
     toolkit("cluster", "up", "--name", name, timeout=1200)
     try:
         yield
@@ -39,7 +36,6 @@ def cluster(name: str, *, stays: bool) -> Iterator[None]:
 
 
 def train(case: Case, where: tuple[str, ...]) -> Reached:
-    """Launch a training, wait until it finishes, and return the result from ``toolkit report``."""
     options, _, words = " ".join(case.launch).partition(" -- ")
     said = toolkit(
         "launch", *where, *options.split(), "--time", _HOURS, "--json", "--", *words.split(), timeout=_SECONDS
@@ -62,7 +58,6 @@ def train(case: Case, where: tuple[str, ...]) -> Reached:
 
 
 def kept(path: Path) -> Found:
-    """Return the results of earlier runs; no results if the file does not exist."""
     if path.exists():
         return msgspec.json.decode(path.read_bytes(), type=Found)
     return Found(started=datetime.now(UTC).isoformat(timespec="seconds"), processors=os.cpu_count() or 1)

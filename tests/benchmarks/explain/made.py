@@ -18,13 +18,11 @@ srun: Terminating StepId=8.0
 
 
 def _steps() -> Iterator[str]:
-    """Yield lines about training steps of eight ranks; the lines differ only in their numbers."""
     for n in count():
         yield f"{n % 8}: step {n} loss 0.{n % 997:03d} error 0.00{n % 89} images/s 1{n % 900}.2\n"
 
 
 def _words() -> Iterator[str]:
-    """Yield lines that all differ; every tenth line reports a failed attempt and its retry."""
     for n in count():
         word = "".join(chr(97 + (n // 26**k) % 26) for k in range(6))
         text = f"could not prefetch {word}, retrying in 5 s" if n % 10 == 0 else f"read {word} of the shard"
@@ -32,7 +30,6 @@ def _words() -> Iterator[str]:
 
 
 def _failures() -> Iterator[str]:
-    """Yield lines that all differ; every fifth line is an error that the program survives."""
     for n in count():
         word = "".join(chr(97 + (n // 26**k) % 26) for k in range(6))
         text = f"ERROR cannot read {word}.jpg" if n % 5 == 0 else f"cached {word}.jpg of the shard"
@@ -43,7 +40,6 @@ KINDS = {"steps": _steps, "words": _words, "failures": _failures}
 
 
 def make(file: Path, kind: str, size: int) -> None:
-    """Write an output of the given kind with ``size`` bytes to a file."""
     lines, written = KINDS[kind](), 0
     with file.open("w", encoding="ascii") as out:
         while written < size - len(_END):

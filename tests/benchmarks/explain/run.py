@@ -16,7 +16,7 @@ _MEMORY = 300e6
 """Largest memory in bytes that toolkit promises, for any size of output."""
 
 _READER = "import sys; print(sum('error' in line.lower() for line in open(sys.argv[1])))"
-"""A Python loop over the output's lines, whose time allows a comparison between machines."""
+"""A simple Python loop over the output's lines. Its time shows how fast the machine is."""
 
 
 def main():
@@ -28,9 +28,6 @@ def main():
 
 
 def measure(kind, size):
-    """Print the times of toolkit and of the simple loop for one output; return whether toolkit keeps the
-    promise.
-    """
     toolkit = str(Path(sys.executable).with_name("toolkit"))
     with tempfile.TemporaryDirectory() as folder:
         log, answer = Path(folder) / "job.out", Path(folder) / "answer"

@@ -32,12 +32,9 @@ class Builds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def builds(root: Path, recipe: str, folder: Path, *, cold: bool) -> Builds:
-    """Time the builds of the checkout ``root``; ``folder`` is for changed copies of the checkout.
+    """Time the builds of the checkout ``root``, and of a copy in ``folder`` with a changed trainer.
 
-    After the builds, the recipe's tag in the Docker engine is the image of this checkout.
-
-    Raises:
-        CheckFailed: if a build fails.
+    Then build ``root`` again, so that the recipe's tag in the Docker engine names its image.
     """
     fetching = {"TOOLKIT_CACHE_DIR": str(folder / "cache")}
     try:
@@ -60,7 +57,6 @@ def _edited(root: Path, copy: Path) -> Path:
 
 
 def _toolkit(root: Path, *words: str, env: Mapping[str, str] | None = None) -> float:
-    """Run ``toolkit image`` in a checkout, and return its wall-clock seconds."""
     command = [sys.executable, "-m", "toolkit", "--quiet", "image", *words]
     began = time.monotonic()
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Convert one image to a SIF in turns: with each of toolkit's compressions (packings), and with plain
+"""Time the conversion of an image to a SIF: by toolkit with each compression (packing), and by plain
 ``apptainer build``.
 """
 
@@ -23,9 +23,7 @@ _SECONDS = 3600.0
 
 
 def plain(client: DockerClient, image: str, folder: Path) -> Taken:
-    """Build ``plain.sif`` as users with Docker and Apptainer would: ``apptainer build`` from the Docker
-    engine.
-    """
+    """Build ``plain.sif`` from the Docker engine with ``apptainer build``, as users without toolkit would."""
     where = os.environ.get("DOCKER_HOST", f"unix://{_SOCKET}").removeprefix("unix://")
     if not Path(where).is_socket():
         raise Missing(f"{where} is no socket", fix="run this on the machine of the Docker engine")
@@ -36,10 +34,9 @@ def plain(client: DockerClient, image: str, folder: Path) -> Taken:
 
 
 def ours(client: DockerClient, image: str, folder: Path, packing: Packing) -> tuple[Taken, str]:
-    """Convert the image as ``toolkit image sif`` does, with all checks; return the times and the SIF's
-    digest.
+    """Convert the image as ``toolkit image sif`` does; return the time and the SIF's digest.
 
-    The CPU time is 0 because it is unknown: the Docker engine does the work.
+    The CPU time is unknown and set to 0, because the Docker engine does the work.
     """
     busy, began = load(), time.monotonic()
     made = convert(client, image, folder / f"{packing.name}.sif", Silent(), packing=packing, fresh=True)
@@ -49,14 +46,11 @@ def ours(client: DockerClient, image: str, folder: Path, packing: Packing) -> tu
 def all_of_them(
     client: DockerClient, image: str, folder: Path, rounds: int
 ) -> tuple[dict[str, list[Taken]], dict[str, bool]]:
-    """Run all conversions in turns; return their times, and for each packing whether all its SIF files are
-    bit-identical.
-    """
+    """Return all times, and for each packing whether its SIF files are bit-identical."""
     times: dict[str, list[Taken]] = {name: [] for name in (PLAIN, *(p.name for p in PACKINGS))}
     digests: dict[str, set[str]] = {p.name: set() for p in PACKINGS}
     for number in range(rounds + 1):
         for packing in PACKINGS:
-            # Each round converts into a new folder.
             place = folder / f"round {number}"
             place.mkdir(exist_ok=True)
             taken, digest = ours(client, image, place, packing)

@@ -15,7 +15,6 @@ _PLAIN = "plain `apptainer build`"
 
 
 def page(found: Result) -> str:
-    """Return the page as Markdown."""
     template = Template(_TEMPLATE.read_text("utf-8"))
     return template.substitute(
         when=_when(found), builds=_builds(found), conversions=_conversions(found), starts=_starts(found)

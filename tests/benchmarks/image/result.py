@@ -12,9 +12,9 @@ from toolkit.image.sifs.packing import DEFAULT
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """Results of one run. Sizes are in bytes; ``conversions`` and ``starts`` have every single time.
+    """Results of one run. Sizes are in bytes.
 
-    ``program`` is the Python statement that runs at a start. ``starts`` has the times by the name of the SIF,
+    ``program`` is the Python statement whose start is timed. ``starts`` has the times by the name of the SIF,
     and then by ``cold`` or ``warm``.
     """
 
@@ -31,9 +31,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     builds: Builds
 
     def ratios(self, name: str) -> dict[str, float]:
-        """Return ratios of a packing to plain ``apptainer build``: speed of conversion, size, and warm start.
+        """Compare a packing with plain ``apptainer build``.
 
-        ``start_ratio`` and ``start_ratio_cpu`` compare the packing's warm start with a start without SIF.
+        ``start_ratio`` and ``start_ratio_cpu`` compare with ``bare``, a start without a SIF.
         """
         warm = median(self.starts[name]["warm"])
         bare, plain = median(self.starts[BARE]["warm"]), median(self.starts[PLAIN]["warm"])
@@ -47,9 +47,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def encoded(self) -> bytes:
-        """Return the JSON text of the result file: first the ratios of the default packing, then all
-        measurements.
-        """
         names = [name for name in self.sizes if name != PLAIN]
         head: dict[str, Any] = {
             "schema": self.schema,

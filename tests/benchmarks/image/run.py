@@ -23,7 +23,6 @@ ROOT = Path(__file__).parents[3]
 
 
 def measure(recipe: str, program: str, rounds: int, start_rounds: int, *, cold: bool) -> Result:
-    """Run all measurements in a temporary folder below ``build``, and return the results."""
     client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
     source = find_image(client, image)
     if source is None:

@@ -1,6 +1,4 @@
-"""Time the start of a program in each SIF and without a SIF, in turns: first cold, when the SIF is not in
-memory, then warm.
-"""
+"""Time how long a program takes to start in each SIF, cold and warm, and in a container without a SIF."""
 
 import os
 from collections.abc import Sequence
@@ -20,9 +18,9 @@ _EXEC = ("apptainer", "-q", "exec", "-u", "--cleanenv", "--no-home")
 def starts(
     client: DockerClient, image: str, sifs: Sequence[Path], words: Sequence[str], rounds: int
 ) -> dict[str, dict[str, list[Taken]]]:
-    """Return the times by SIF name, cold and warm; ``bare`` is a container of the image itself.
+    """Return the times by SIF name, and then by ``cold`` or ``warm``; ``bare`` runs without a SIF.
 
-    "cold" means that the SIF is not in the page cache; other files stay in memory.
+    Before a cold start, the SIF is removed from the page cache; other files stay in memory.
     """
     found: dict[str, dict[str, list[Taken]]] = {s.stem: {"cold": [], "warm": []} for s in sifs}
     found[BARE] = {"warm": []}

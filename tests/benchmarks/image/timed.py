@@ -33,12 +33,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 def timed(client: DockerClient, box: Box, words: Sequence[str]) -> Taken:
-    """Run the command ``words`` in a container that has a shell; the time excludes the start of the
-    container.
-
-    Raises:
-        CheckFailed: if the command fails.
-    """
+    """Time a command in a container, without the start of the container."""
     busy = load()
     ran = run_once(client, box, ("sh", "-c", _SCRIPT, "sh", *words))
     found = [line.split()[1:] for line in ran.lines if line.startswith(_MARK)]
@@ -49,13 +44,10 @@ def timed(client: DockerClient, box: Box, words: Sequence[str]) -> Taken:
 
 
 def median(taken: Iterable[Taken]) -> Taken:
-    """Return the medians of wall-clock time, CPU time and load."""
     rows = list(taken)
     return Taken(*(statistics.median(getattr(t, name) for t in rows) for name in ("wall", "cpu", "load")))
 
 
 def load() -> float:
-    """Return the load average of the last minute: the mean number of processes that run or wait for a
-    core.
-    """
+    """Return the machine's load average of the last minute."""
     return float(Path("/proc/loadavg").read_text("ascii").split()[0])

@@ -12,9 +12,7 @@ _TOP = 12.0
 
 
 def draw(curves: list[dict[str, Any]], path: Path) -> None:
-    """Write a picture to ``path``: for each recipe the median of all seeds as a line, and all seeds as a
-    band.
-    """
+    """Draw for each recipe the median of its seeds as a line, and the range of its seeds as a band."""
     import matplotlib as mpl
 
     mpl.use("agg")

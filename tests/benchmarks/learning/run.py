@@ -39,15 +39,11 @@ TURNS = {
     "pooling": ("pooled after ReLU", "pooled first"),
     "biases": ("all gradients", "none of such biases"),
 }
-"""Features to compare, each with the names of the two sides that are timed in turns."""
+"""Features to compare: the names of the columns without and with the feature."""
 
 
 def inside(recipe: str, program: str, *words: str) -> list[dict[str, Any]]:
-    """Run a program of this folder in the training image; return the JSON objects that it printed.
-
-    Raises:
-        CheckFailed: if the run failed.
-    """
+    """Run a program of this folder in the training image; return the JSON objects that it printed."""
     digits = cache_dir() / "data" / "mnist"
     if not digits.is_dir():
         raise Missing(f"MNIST is not in {digits}", fix="`toolkit data get mnist`")
@@ -65,7 +61,6 @@ def inside(recipe: str, program: str, *words: str) -> list[dict[str, Any]]:
 
 
 def accuracies(curves: list[dict[str, Any]]) -> list[str]:
-    """Return the lines of a table with the test accuracies after the last epoch."""
     rows = ["| recipe | test accuracy after 8 epochs | largest loss on the way |", "|---|---|---|"]
     for recipe in RECIPES:
         ours = [one for one in curves if one["name"] == recipe["name"]]
@@ -76,7 +71,6 @@ def accuracies(curves: list[dict[str, Any]]) -> list[str]:
 
 
 def speeds(found: list[dict[str, Any]], without: str, with_it: str) -> list[str]:
-    """Return the lines of a table with the speeds with and without a feature."""
     rows = [
         f"| model | batch | images/s, {without} | {with_it} | ratio (least to most) |",
         "|---|---|---|---|---|",

@@ -34,7 +34,7 @@ CASES = {
     "biases": (("ResNet50", imagenet_synthetic, 8, 1),),
 }
 LEFT_OUT = {"dropout": "draw_bits", "pooling": "pool_first", "biases": "spare_biases"}
-"""Functions that change the model, by feature; the side ``without`` skips the function."""
+"""The function of toolkit that applies each feature. The loop ``without`` replaces it by a mock."""
 
 
 def loops(what, module, data, batch):

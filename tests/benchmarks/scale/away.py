@@ -20,7 +20,6 @@ _QUEUE, _LINES = 10_000, 100_000
 
 
 def measured(nodes: int) -> list[Taken]:
-    """Return the times for ``nodes`` nodes; node lists have twice as many nodes."""
     listed, ranks = texts.host_list(2 * nodes), 4 * nodes
     names = expand(listed)
     said = texts.answers(nodes)

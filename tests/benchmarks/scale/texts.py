@@ -1,4 +1,4 @@
-"""Make texts as a cluster with a thousand nodes prints them, from recorded answers of two nodes."""
+"""Generate the output that a cluster with many nodes would print, from the recorded output of two nodes."""
 
 import re
 from pathlib import Path
@@ -7,16 +7,15 @@ _EVIDENCE = Path(__file__).parents[2] / "evidence" / "virtual-cluster-nodes.txt"
 
 
 def host_list(nodes: int) -> str:
-    """Return a node list in Slurm's notation; numbers are missing, as if some nodes were drained."""
+    """Return a node list in Slurm's notation, with gaps as if some nodes were drained."""
     gaps = (f"{10 * n + 1:04}-{10 * n + min(9, nodes - 9 * n):04}" for n in range(-(-nodes // 9)))
     return f"n[{','.join(gaps)}]"
 
 
 def answers(nodes: int) -> str:
-    """Return the output for ``toolkit probe --nodes all``: one real node's answer under the name of each
-    node.
+    """Return what the nodes answer to ``toolkit probe --nodes all``.
 
-    Every hundredth node has less shared memory than the others.
+    Each node repeats a real node's recorded answer. Every hundredth node reports less shared memory.
     """
     text = _EVIDENCE.read_text()
     head, marker, rest = text.partition("toolkit-nodes/1\n")

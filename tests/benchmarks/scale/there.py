@@ -1,7 +1,7 @@
-"""Measure with a Slurm that has a thousand nodes: a virtual cluster with one real node, and added nodes.
+"""Measure on a virtual cluster with one real node, whose Slurm also lists many nodes that do not exist.
 
-The added nodes are cloud nodes in power-saving state (slurm.conf(5), State=CLOUD). Slurm schedules jobs on
-them, but the nodes do not exist. Queries and submissions therefore work, but no job runs.
+These nodes are cloud nodes in power-saving state (slurm.conf(5), State=CLOUD). Slurm answers queries and
+schedules jobs on them, but no job runs.
 """
 
 import json
@@ -34,7 +34,7 @@ PartitionName=sim Nodes=sim[0001-{nodes:04}] MaxTime=1-00:00:00 State=UP
 
 
 class Program:
-    """Runs ``toolkit`` as users do, with separate settings and job records."""
+    """Runs ``toolkit`` on this machine with a separate configuration folder, for one virtual cluster."""
 
     def __init__(self, folder: str, cluster: Cluster) -> None:
         self.folder, self.cluster = folder, cluster
@@ -47,7 +47,6 @@ class Program:
         return out
 
     def started(self, *words: str) -> "subprocess.Popen[str]":
-        """Start the program with pipes for standard output and standard error."""
         program = str(Path(sys.executable).with_name("toolkit"))
         env = {**os.environ, "XDG_CONFIG_HOME": self.folder}
         where = ("--cluster", self.cluster.name)
@@ -58,7 +57,7 @@ class Program:
 
 @contextmanager
 def cluster(nodes: int) -> Iterator[Cluster]:
-    """Start a cluster with ``nodes`` added nodes in Slurm; remove the cluster after the ``with`` block."""
+    """Start a virtual cluster with ``nodes`` added nodes; remove the cluster after the ``with`` block."""
     made = virtual.up(NAME, 1, Progress(verbose=False, quiet=False))
     try:
         settings = SETTINGS.format(nodes=nodes).encode()
@@ -78,7 +77,6 @@ def cluster(nodes: int) -> Iterator[Cluster]:
 
 
 def on_login(made: Cluster, line: str, stdin: str = "", user: str = "ada") -> str:
-    """Run a shell command on the login node; return standard output and standard error."""
     said = bytearray()
     use.execute(
         made, "login", user, ("bash", "-c", line), lambda out, err: said.extend(out + err), stdin.encode()
@@ -87,7 +85,6 @@ def on_login(made: Cluster, line: str, stdin: str = "", user: str = "ada") -> st
 
 
 def measured(nodes: int, image: Path) -> list[Taken]:
-    """Return the times on a cluster with ``nodes`` added nodes; ``image`` is a SIF to launch."""
     taken: list[Taken] = []
     with cluster(nodes) as made, tempfile.TemporaryDirectory() as folder:
         toolkit = Program(folder, made)
@@ -159,7 +156,6 @@ def _submitted(toolkit: Program, job: tuple[str, ...]) -> list[Taken]:
 
 
 def _on_the_login_node(made: Cluster, image: str) -> Taken:
-    """Return the time of a launch on the login node, where ``image`` is the path of the image."""
     program = (Path(__file__).parent / "inside" / "submit.py").read_text()
     said = on_login(made, f"python3 - {shlex.quote(image)}", program).strip().splitlines()
     try:
@@ -170,7 +166,7 @@ def _on_the_login_node(made: Cluster, image: str) -> Taken:
 
 
 def _until_shown(toolkit: Program, job: tuple[str, ...]) -> float:
-    """Return the seconds from the submission of a job until a second command has shown the job."""
+    """Return the seconds from the call of sbatch until ``toolkit jobs show`` has printed the job."""
     with toolkit.started(*job, "--no-follow") as process:
         assert process.stderr
         while "Submitting to Slurm" not in process.stderr.readline():

@@ -20,7 +20,6 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(self.seconds)
 
     def row(self) -> str:
-        """Return the row of a Markdown table."""
         return f"| {self.what} | {shown(self.median)} | {self.note} |"
 
 
@@ -40,5 +39,4 @@ def timed(what: str, call: Callable[[], T], note: Callable[[T], str], rounds: in
 
 
 def shown(seconds: float) -> str:
-    """Return a time as text, in s or ms with suitable digits."""
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"

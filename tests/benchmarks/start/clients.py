@@ -73,7 +73,6 @@ class Run:
 
 
 def run(place: str, work: Path, nodes: int, server: Server = SERVER) -> Run:
-    """Start the program on ``nodes`` nodes at once with empty caches, and return the times."""
     with (
         tempfile.TemporaryDirectory(dir=work, prefix="nodes.") as name,
         _mounted(work, Path(name), nodes, server) as mounts,

@@ -23,7 +23,7 @@ from toolkit.launch.tracking import records
 
 MARK = "first-step"
 COMMAND = ("date", f"+{MARK}")
-"""The command of each rank; date prints the mark, because it prints any text that is not a format."""
+"""The command of each rank: ``date`` prints its format string, which is only the mark."""
 
 _WATCH = f"""
 import json, subprocess, sys, time
@@ -34,18 +34,14 @@ process.stdout.read()
 status = process.wait()
 print(json.dumps([first, time.monotonic() - began, status]))
 """
-"""A Python program that runs a command; it prints the exit status, and the seconds to first output and
-exit.
-"""
+"""A Python program that runs a command; it prints the seconds to the mark and to the exit, and the status."""
 
 Times = tuple[float, float]
 """Seconds to the first output of a rank, and to the return of the shell prompt."""
 
 
 def watched(words: Sequence[str], host: Sequence[str] = (), **env: str) -> Times:
-    """Run a command on this machine, or with the prefix ``host`` on a login node, and return its times
-    there.
-    """
+    """Return the times of a command here, or on the login node that the SSH command ``host`` reaches."""
     if host:
         sets = shlex.join(f"{name}={value}" for name, value in env.items())
         words = [*host, f"env {sets} python3 -c {shlex.quote(_WATCH)} {shlex.join(words)}"]
@@ -106,7 +102,7 @@ def main() -> None:
     times: dict[str, list[Times]] = {case: [] for case in cases}
     for number in range(asked.rounds):
         for case, run in cases.items():
-            # slurmctld starts batch jobs at whole seconds; each run meets another part of a second.
+            # slurmctld starts batch jobs at whole seconds, so begin each run at a random part of a second.
             time.sleep(random.random())
             times[case].append(run())
         print(number, f"load {os.getloadavg()[0]:.1f}", {c: times[c][-1] for c in times}, flush=True)

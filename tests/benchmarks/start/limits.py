@@ -35,7 +35,6 @@ class Queue:
         return [*self._threads, self._wire]
 
     def finish(self, kind: str, size: int, now: float) -> float:
-        """Return the time at which the server finishes an operation that arrives at the time ``now``."""
         if kind == METADATA:
             end = max(now, self._threads[0]) + self._server.metadata_seconds
             heapq.heapreplace(self._threads, end)

@@ -16,7 +16,6 @@ _LINES = {
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
-    """Write a picture to ``path``, with a panel for each server and a line for each place."""
     import matplotlib as mpl
 
     mpl.use("agg")

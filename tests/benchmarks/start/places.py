@@ -25,13 +25,11 @@ _PACKED = ("toolkit_modules*", "__toolkit_modules.pth", "toolkit.pth", "__pycach
 
 
 def offset_of(sif: Path) -> int:
-    """Return the byte offset of the squashfs file system in a SIF."""
     with sif.open("rb") as file:
         return file.read(1 << 20).index(MAGIC)
 
 
 def make(sif: Path, work: Path) -> None:
-    """Prepare all places in ``work``, which takes some minutes."""
     root, shared = work / "root", work / "shared"
     if root.exists():
         shutil.rmtree(root)
@@ -88,7 +86,6 @@ def _opened(root: Path, packed: Path) -> list[str]:
 
 
 def _compile(root: Path, folder: Path, mode: str) -> None:
-    """Compile all modules in a folder with the Python of ``root``; ``mode`` is the invalidation mode."""
     script = (
         f"mount --bind {folder} {root}/mnt && chroot {root} /usr/bin/python3.11 -m compileall -q -f {{}} /mnt"
     )

@@ -12,9 +12,7 @@ Operation = tuple[float, float, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a client: compute for ``pause`` seconds, wait for the server, and then wait ``cost``
-    seconds.
-    """
+    """A client computes for ``pause`` seconds, waits for the server, and then needs ``cost`` seconds."""
 
     pause: float
     kind: str
@@ -23,7 +21,7 @@ class Step:
 
 
 def steps(trace: Sequence[Operation], server: Server, begun: float) -> list[Step]:
-    """Return the steps of a client from the trace of a run with only one client, which began at ``begun``."""
+    """Return the steps in a trace; the traced client was alone and started at the time ``begun``."""
     queue, last, found = Queue(server), begun, []
     for begin, end, kind, size in sorted(trace):
         served = queue.finish(kind, size, begin)

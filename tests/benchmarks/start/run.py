@@ -21,7 +21,7 @@ SERVERS = (1, 4, 16)
 NODES = (1, 2, 4, 8, 16, 32, 64)
 REAL = (1, 2, 4)
 LINK = 2.5e9
-"""Bytes per second that one node sends to other nodes: TCP on 25 Gbit/s."""
+"""Bytes per second that one node sends to other nodes: TCP on a network of 25 Gbit/s."""
 FANOUT = 16
 """Slurm's TreeWidth: sbcast sends a block to this many nodes, and each of them sends it to further nodes."""
 
@@ -64,9 +64,9 @@ def _real(place: str, work: Path, nodes: int, single: Run) -> Run:
 
 
 def verify(work: Path) -> dict[str, dict[int, float]]:
-    """Return the seconds of the program ``walk`` by number of nodes, with one server thread.
+    """Compare measured and replayed times of the program ``walk``, by number of nodes.
 
-    ``real`` has measured seconds. ``replayed`` has seconds computed from the run of a single node.
+    ``replayed`` has times computed from the run of a single node.
     """
     server = Server(threads=1)
     single = run(WALK, work, 1, server)

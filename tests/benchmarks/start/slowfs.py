@@ -18,7 +18,7 @@ import mfusepy
 from tests.benchmarks.start.limits import METADATA, READ, Queue, Server
 
 CACHED_SECONDS = 600
-"""Seconds for which a node caches which names exist and which do not: longer than any start."""
+"""Seconds for which a node remembers whether a file exists: longer than any start."""
 
 
 class SharedQueue:
@@ -47,9 +47,7 @@ class Node(mfusepy.Operations):  # type: ignore[misc]  # mfusepy has no complete
         self._done: list[tuple[float, float, str, int]] = []
 
     def _served(self, kind: str, size: int, begun: float) -> None:
-        """Wait until the server has finished an operation that began at ``begun``, and record the
-        operation.
-        """
+        """Wait until the server has finished an operation, and record when it began and ended."""
         end = self._line.finish(kind, size)
         while (left := end - time.monotonic()) > 0:
             time.sleep(left)

@@ -1,6 +1,4 @@
-"""Generate a timeline of any size, as Horovod writes it: steps with many fused gradients, on several
-ranks.
-"""
+"""Generate a Horovod timeline of any size: training steps of several ranks, with many fused gradients."""
 
 import random
 from pathlib import Path

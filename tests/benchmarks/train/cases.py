@@ -9,10 +9,10 @@ DATA, FEW = "/data", "/few"
 BATON = "/baton"
 TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 40
-"""The case ``dense, long`` multiplies the number of epochs by this factor, and trains on few images.
+"""The case ``dense, long`` trains on few images, and multiplies the number of epochs by this factor.
 
-Its comparison must show a difference of one percent. The speed of single turns differs by ten percent, so
-many turns are needed.
+It needs many turns: its comparison must show a difference of one percent, but single turns differ by ten
+percent.
 """
 _ENDLESS = 1_000_000
 TURNS, TURN = 12, 12.0
@@ -30,7 +30,7 @@ _TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 _TURNS = 3
 """Number of runs of each case per round, if each turn runs a whole program.
 
-One run is not enough: a machine may be slower for a minute, by more than the difference between two cases.
+A machine may be slow for a minute, and a single run would then show a false difference.
 """
 
 
@@ -57,15 +57,12 @@ class Case:
 
     @property
     def together(self) -> bool:
-        """Return whether the case runs at the same time as the other program of its race."""
         return self.epochs or self.held
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two cases to compare: ``ours`` should reach ``wanted`` times the speed of ``theirs``; ``None``: no
-    target.
-    """
+    """Two cases: ``ours`` should be ``wanted`` times as fast as ``theirs``; ``None`` means no target."""
 
     title: str
     ours: str
@@ -88,7 +85,6 @@ def in_turns(every: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
 
 
 def cases(epochs: int) -> list[Case]:
-    """Return all cases; small networks train for ``epochs`` epochs or a multiple of it."""
     sizes = ("--epochs", str(epochs))
     dense = trainer("dense", "mnist", "--data", DATA, *sizes)
     long = trainer(
@@ -155,9 +151,7 @@ COMPARISONS = (
     Comparison("Convolutional network with XLA, relative to no XLA", "cnn, XLA", "cnn"),
 )
 ALLREDUCE = ("allreduce", "allreduce, Horovod's default")
-"""Names of the allreduce cases, measured in milliseconds for 4 KB; the first case should take at most 0.5
-ms.
-"""
+"""Names of the allreduce cases, measured in milliseconds for 4 KB. The first should take at most 0.5 ms."""
 
 
 def script(name: str, *words: str | int) -> tuple[str, ...]:

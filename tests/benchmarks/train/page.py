@@ -31,7 +31,6 @@ def page(found: Result, before: str = "") -> str:
 
 
 def figures(found: Result) -> str:
-    """Return when a measurement was made, its ratios, and its figures, as Markdown."""
     return f"{_when(found)}\n{_ratios(found)}\n{_figures(found)}"
 
 
@@ -63,5 +62,4 @@ def _figures(found: Result) -> str:
 
 
 def _shown(rates: list[float]) -> list[float]:
-    """Return all speeds, or only the smallest and the largest if there are many."""
     return rates if len(rates) <= _FEW else [min(rates), max(rates)]

@@ -31,12 +31,10 @@ ranks.
 
 
 def peer_cases(epochs: int) -> list[Case]:
-    """Return all cases in PyTorch and JAX; the dense network trains for ``epochs`` epochs."""
     return [case for name in _FRAMEWORKS for case in _of_framework(name, epochs)]
 
 
 def _of_framework(name: str, epochs: int) -> Iterator[Case]:
-    """Yield a framework's cases: the trainer, a tutorial's loop, two ranks, and two separate processes."""
     recipe, strategy, two = _FRAMEWORKS[name]
 
     def case(suffix: str, words: tuple[str, ...], copies: int = 1, *, held: bool) -> Case:

@@ -9,8 +9,9 @@ from tests.benchmarks.train.peers import PEER_COMPARISONS
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One measurement of a case in one run or turn: images per second (or milliseconds), and the final
-    accuracy.
+    """One measurement of a case in a run or turn.
+
+    ``rate`` is in images per second, or in milliseconds for allreduce cases. ``load`` is the machine's load.
     """
 
     rate: float
@@ -29,15 +30,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def comparisons(self) -> list[Comparison]:
-        """The comparisons whose two cases were both measured."""
         return [one for one in (*COMPARISONS, *PEER_COMPARISONS) if {one.ours, one.theirs} <= {*self.figures}]
 
     def rate(self, name: str) -> float:
-        """Return the median rate of a case."""
         return statistics.median(one.rate for one in self.figures[name])
 
     def ratio(self, one: Comparison) -> float:
-        """Return how many times as fast ``ours`` is: the median of the ratios over the turns of both cases.
+        """Return the speed of ``ours`` divided by the speed of ``theirs``: the median over all turns.
 
         If one case has more measurements than the other, its measurements are divided into as many groups as
         the other case has measurements. The ratios then use the median of each group.
@@ -48,7 +47,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(mine / other for mine, other in pairs)
 
     def encoded(self) -> bytes:
-        """Return the JSON text of the result file: first the ratios, then all measurements."""
         head = {
             "schema": self.schema,
             "ratios": {one.title: round(self.ratio(one), 3) for one in self.comparisons},
@@ -59,7 +57,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _medians(figures: list[Figure], parts: int) -> list[float]:
-    """Return the median rate of each of ``parts`` equal parts, in order."""
     size = len(figures) // parts
     return [
         statistics.median(one.rate for one in figures[part * size : (part + 1) * size])

@@ -44,7 +44,6 @@ _EXEC = ("apptainer", "-q", "exec", "-u", "--cleanenv", "--no-home")
 
 
 def measure(recipe: str, sif: Path, rounds: int, every: Sequence[Case], only: str) -> Result:
-    """Run all cases in turns for ``rounds`` rounds, and return the results."""
     client, image = connect(timeout=600), _image(recipe)
     digits = cache_dir() / "data" / "mnist"
     if not digits.is_dir():
@@ -79,11 +78,7 @@ def _image(recipe: str) -> str:
 def timed(
     client: DockerClient, image: str, sif: Path, binds: dict[str, str], started: tuple[Case, ...]
 ) -> dict[str, list[Figure]]:
-    """Run one case with all its copies at once, or two cases that take turns; return their measurements.
-
-    Raises:
-        CheckFailed: if a program fails.
-    """
+    """Run one case with all its copies at once, or two cases that take turns; return their measurements."""
     busy = load()
     with tempfile.TemporaryDirectory() as baton, ThreadPoolExecutor(4) as pool:
         taken = list(binds.items()), (baton if len(started) > 1 else "")
@@ -103,9 +98,7 @@ def timed(
 def deal_turns(
     baton: Path, programs: int, runs: Sequence["Future[object]"], turns: int = TURNS, seconds: float = TURN
 ) -> None:
-    """Write whose turn it is into the folder ``baton``, after all programs are ready; stop if a program
-    exits.
-    """
+    """When all programs are ready, write whose turn it is to ``baton``; end all turns if a program exits."""
     while len(list(baton.glob("ready-*"))) < programs and not any(run.done() for run in runs):
         time.sleep(0.1)
     beside = baton / "turn.new"
@@ -127,7 +120,7 @@ def _figures(case: Case, told: list[dict[str, Any]], busy: float) -> list[Figure
 def _boxed(
     image: str, sif: Path, taken: tuple[list[tuple[str, str]], str], case: Case, me: int
 ) -> tuple[Box, tuple[str, ...]]:
-    """Return the container of a case, with the folder ``baton`` if the case takes turns, and its command."""
+    """Return the container and the command of a case; mount the folder ``baton`` if the case takes turns."""
     given, baton = taken
     image = _image(case.recipe) if case.recipe else image
     env = {**_MPIRUN, **({"SLURM_CPUS_PER_TASK": str(case.cores)} if case.cores else {})}
@@ -152,9 +145,7 @@ def _same_place(mount: str) -> str:
 
 
 def shortened(digits: Path, folder: Path, count: int) -> Path:
-    """Write the first ``count`` training images and all test images of a data set to ``folder``; return the
-    folder.
-    """
+    """Copy a data set to ``folder`` with only the first ``count`` training images."""
     for path in digits.iterdir():
         content = path.read_bytes()
         if path.name.startswith("train"):

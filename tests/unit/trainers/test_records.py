@@ -1,4 +1,4 @@
-"""Test the index of TFRecords and the choice of shards; image tests read the records with TensorFlow."""
+"""Test that trainers index TFRecord files and choose the right shards."""
 
 import struct
 

@@ -1,6 +1,4 @@
-"""Test that a trainer refuses options of another strategy, and options without effect, before it loads a
-framework.
-"""
+"""Test that a trainer refuses options of another strategy, and options without effect."""
 
 import re
 from dataclasses import replace
@@ -29,7 +27,6 @@ VALUES = {
 
 
 def verdict(strategy, words):
-    """Return the error message for the options, or an empty string if the trainer accepts them."""
     trainer, options = parse(
         mnist.TRAINER, ["--data", "/d", "--output", "/o", "--strategy", strategy, *words]
     )

@@ -1,4 +1,4 @@
-"""Test which part of a row of sample numbers each worker receives."""
+"""Test that workers share the sample numbers of a step."""
 
 import numpy as np
 

@@ -1,7 +1,4 @@
-"""Test the check of Gloo's network with ranks on this machine and a real store.
-
-Some ranks work, some send nothing, and some send wrong data.
-"""
+"""Test the preflight of Gloo's network: silent ranks, unreachable ranks, and damaged messages."""
 
 import socket
 import threading
@@ -27,13 +24,11 @@ def variables(store, rank, size, host="here"):
 
 
 def check(given, tasks, seconds):
-    """Run the check on one rank; return the first failure, the number of nodes, and the interface."""
     verdict, interface = ring.check_ring(given, Requirements(tasks=tasks, seconds=seconds))
     return next(iter(verdict.failures), ""), verdict.nodes, interface
 
 
 def together(store, size, hosts=None, seconds=20.0, ranks=None):
-    """Run the ranks as threads; return each rank's result."""
     found = {}
 
     def run(rank):

@@ -1,4 +1,4 @@
-"""Test which values the trainer writes for TensorBoard, with a stand-in for TensorFlow."""
+"""Test which values the trainer writes for TensorBoard, with a fake TensorFlow."""
 
 import contextlib
 import sys

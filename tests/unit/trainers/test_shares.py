@@ -30,7 +30,6 @@ def taken(parts):
 
 
 def steps(parts, batch):
-    """Return the sample numbers of all ranks for each step."""
     cuts = range(0, len(parts[0]), batch)
     return [np.concatenate([part[at : at + batch] for part in parts]) for at in cuts]
 

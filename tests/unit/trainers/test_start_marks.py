@@ -1,4 +1,4 @@
-"""Test the end times of the parts of a rank's start."""
+"""Test that a rank records when each part of its start ended."""
 
 import json
 import os
@@ -17,8 +17,9 @@ def _no_marks(monkeypatch):
 
 
 def container(root, made, process=1000.0):
-    """Create a container's files: a new ``/etc/passwd``, and a process that is ``process`` seconds older.
-    Return the time of ``/etc/passwd``.
+    """Create ``/etc/passwd`` and files of ``/proc``; return the time of ``/etc/passwd``.
+
+    The process begins ``process`` seconds before this time. ``made`` is the boot time of the node.
     """
     (root / "etc").mkdir()
     (root / "proc" / "self").mkdir(parents=True)

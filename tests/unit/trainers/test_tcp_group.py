@@ -1,4 +1,4 @@
-"""Test groups of ranks over TCP: real sockets between threads, and between processes of which one ends."""
+"""Test that ranks exchange values over TCP, and that the loss of a rank ends the others."""
 
 import json
 import pickle
@@ -26,7 +26,6 @@ def place(name, rank, size, secret=b"s" * 64):
 
 
 def met(name, size, order=None):
-    """Connect ``size`` ranks, each in a thread; return their groups in the order of ranks."""
     with ThreadPoolExecutor(size) as pool:
         came = {rank: pool.submit(TcpGroup, place(name, rank, size), 20.0) for rank in order or range(size)}
         return [came[rank].result() for rank in range(size)]
@@ -90,9 +89,7 @@ def test_strangers_are_sent_away():
 
 
 def test_a_process_that_knows_only_the_job_is_no_rank():
-    """The process sends the right run, size and rank, because every user can read these values in the
-    queue.
-    """
+    """Every user can read the run, size and rank in Slurm's queue, so a rank must also know the secret."""
     root_place = place("poison", 0, 2)
     hello = {"run": "poison", "rank": 1, "size": 2, "host": "node0"}
     with ThreadPoolExecutor(2) as pool:

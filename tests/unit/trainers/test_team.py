@@ -1,4 +1,4 @@
-"""Test threads that average gradients; the two ranks are threads and exchange buffers in memory."""
+"""Test that ranks average gradients in threads, with a fake MPI communicator."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +12,6 @@ from toolkit.trainers.trouble import Trouble
 
 
 class Together:
-    """The shared state of a fake communicator of ``size`` ranks."""
-
     def __init__(self, size):
         self.size, self.barrier = size, threading.Barrier(size, timeout=10)
         self.sent, self.freed = {}, 0

@@ -13,8 +13,6 @@ from toolkit.trainers.trouble import Trouble
 
 
 class Model:
-    """A fake model that writes a part of its file and then raises ``fault``, if given."""
-
     def __init__(self, fault=None):
         self._fault = fault
 
@@ -50,8 +48,6 @@ def test_data_that_is_gone_after_the_check_is_one_line_and_status_1(tmp_path):
 
 
 class Two(Single):
-    """Rank 1 of two, which receives rank 0's values."""
-
     rank, size = 1, 2
 
     def __init__(self, told):

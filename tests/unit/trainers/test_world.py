@@ -1,4 +1,4 @@
-"""Test how ranks join a world without MPI; integration tests use an MPI."""
+"""Test that ranks join one world, and that toolkit refuses separate worlds."""
 
 import importlib
 import os
@@ -18,9 +18,7 @@ from toolkit.trainers.trouble import Trouble
 
 @pytest.fixture
 def horovod(monkeypatch):
-    """Return a function that installs a fake Horovod with a given world, also with several separate
-    worlds.
-    """
+    """Return a function that opens a world in which a fake Horovod reports ``size`` ranks."""
     for name in [name for name in os.environ if name.startswith(("SLURM_", "PMI", "OMPI_", "HOROVOD_"))]:
         monkeypatch.delenv(name)
 
@@ -78,7 +76,7 @@ def test_worlds_that_are_smaller_than_what_was_started_are_refused(horovod, size
         {"SLURM_STEP_NUM_TASKS": "4"},
         # With mpirun on two nodes, SLURM_STEP_NUM_TASKS is the number of mpirun's daemons.
         {"OMPI_COMM_WORLD_SIZE": "4", "SLURM_STEP_NUM_TASKS": "2"},
-        # A launcher without variables, within a Slurm step of one task.
+        # A launcher that sets no variables runs inside a Slurm step of one task.
         {"SLURM_STEP_NUM_TASKS": "1"},
     ],
 )

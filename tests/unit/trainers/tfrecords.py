@@ -58,7 +58,6 @@ def example(image: bytes, label: int, image_key: str = "image/encoded") -> bytes
 
 
 def write_shards(folder: Path, part: str, samples: Iterable[tuple[bytes, int]], shards: int) -> list[Path]:
-    """Write the samples to ``shards`` files in turn, and return the paths of the files."""
     folder.mkdir(parents=True, exist_ok=True)
     dealt: list[list[bytes]] = [[] for _ in range(shards)]
     for number, (image, label) in enumerate(samples):

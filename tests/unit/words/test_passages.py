@@ -14,7 +14,6 @@ FIELDS = ("title", "why")
 
 
 def read(path: str, source: str) -> list[tuple[int, str]]:
-    """Return the line and text of each passage; several blanks become one."""
     found = [(passage.line, " ".join(passage.text.split())) for passage in passages(path, source, FIELDS)]
     return [(line, text) for line, text in found if text]
 

@@ -106,7 +106,6 @@ def test_patterns_are_in_small_letters_as_the_text_that_they_are_used_on():
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a repository with one page that contains two forbidden words, and its baseline."""
     root = tmp_path / "project"
     (root / "docs").mkdir(parents=True)
     (root / "docs" / "a.md").write_text("It is mended.\nIt mends, anew.\n")

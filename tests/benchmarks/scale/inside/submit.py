@@ -16,7 +16,6 @@ COMMAND = ("--", "hostname")
 
 
 def seconds() -> float:
-    """Launch one job as users do, show it once, and return the seconds."""
     with subprocess.Popen(
         (*LAUNCH, *COMMAND), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as job:

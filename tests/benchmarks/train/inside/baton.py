@@ -25,9 +25,7 @@ class Baton:
             atexit.register(self._say, f"over-{self.me}")
 
     def hand_on(self):
-        """Let the other program train its epoch; return when the epoch is done, or the other program has
-        exited.
-        """
+        """Wait while the other program trains one epoch; stop waiting if the other program exits."""
         if not self.folder:
             return
         if self.begun:

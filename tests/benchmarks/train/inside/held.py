@@ -51,7 +51,6 @@ class Held:
             time.sleep(_PAUSE)
 
     def take_turns(self, folder, me):
-        """Let the program run during its turns and stop it between them, until all turns are over."""
         self.wait(lambda: self.steps)
         send(signal.SIGSTOP)
         (folder / f"ready-{uuid.uuid4().hex}").touch()
@@ -66,7 +65,6 @@ class Held:
             send(signal.SIGSTOP)
 
     def rates(self):
-        """Return the images per second of the steps within each turn."""
         found = []
         for begun, ended in self.turns:
             whole = [(b - a, images) for a, b, images in self.steps if begun <= a and b <= ended]

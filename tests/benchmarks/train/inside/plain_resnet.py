@@ -26,8 +26,8 @@ model.compile(tf.keras.optimizers.legacy.Adam(0.01), loss)
 data = tf.data.Dataset.from_tensors((images, classes)).repeat()
 
 
-# Call fit once for all rounds, with the first round as warm-up, because some later calls paused for two
-# seconds.
+# Call fit once for all rounds, because some repeated calls paused for two seconds. The first round is a
+# warm-up.
 clock = Clock()
 model.fit(data, steps_per_epoch=steps, epochs=rounds + 1, verbose=0, callbacks=[clock])
 print("bench:", json.dumps({"rates": [batch * steps / seconds for seconds in clock.seconds[1:]]}))
