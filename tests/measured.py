@@ -32,8 +32,8 @@ def measured(
 ) -> Measured:
     """Run a command and return its cost; ``most`` limits its address space, in bytes (0: no limit).
 
-    A small process starts the command, because Linux includes the memory of the parent process in the child's
-    peak, and pytest's process is large.
+    On Linux, the peak memory of a process includes the memory of its parent at the start. pytest is large, so
+    a small process starts the command.
     """
     reading, writing = os.pipe()
     out = subprocess.DEVNULL if quiet else None

@@ -1,13 +1,10 @@
-"""Mount file systems on a node of a virtual cluster from another container, because root on the node cannot
-mount."""
+"""Mount file systems on a node of a virtual cluster, whose own root user may not mount."""
 
 import subprocess
 
 
 def on_node(container: str, *words: str) -> str:
-    """Run ``mount`` or ``umount`` in the mount namespace of a container; return the error, or an empty
-    string.
-    """
+    """Run ``mount`` or ``umount`` in the mount namespace of a container, and return its error."""
     shown = ("docker", "inspect", "--format", "{{.State.Pid}} {{.Image}}", container)
     pid, image = subprocess.run(shown, check=True, capture_output=True, text=True).stdout.split()
     rights = ("--cap-add", "SYS_ADMIN", "--cap-add", "SYS_PTRACE", "--security-opt", "seccomp=unconfined")

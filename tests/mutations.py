@@ -1,14 +1,14 @@
 """Change rows, rules and templates at random, and check that the unit tests fail: python -m tests.mutations.
 
-The program makes one edit at a time in the working tree, runs the tests that the edit affects until one
+The program makes one edit at a time in the working tree. It runs the tests that the edit affects until one
 fails, and undoes the edit. It prints the edits for which no test fails, and then exits with status 1.
 
-Three kinds of values are not changed, because no test of toolkit's behaviour can notice the edit:
+The program does not change three kinds of values, because no test of toolkit's behaviour can notice the edit:
 
 - texts that toolkit only prints, such as ``title``, ``fix``, ``means`` and ``note``
 - texts that toolkit does not read, such as ``source``, and samples, which only tests read
-- the bounds of a long range in a pattern, such as ``.{0,80}``: the range is longer than the text between the
-  two words in lines of real programs, so a slightly shorter or longer range finds the same lines
+- the bounds of a long range in a pattern, such as ``.{0,80}``, because a slightly different range
+  finds the same lines of real programs
 """
 
 import argparse
@@ -28,7 +28,7 @@ from tests.changed import ROOT, reach
 
 _PROSE = re.compile(r"(sample|source|title|why|because|fix|means|note|evidence|todo) = |#")
 _KEY = re.compile(r"[\w.\"+:,-]+|\s+\{ \w+")
-# A range such as {0,80} in a pattern whose last bound has two digits or more, or a digit elsewhere.
+# A range such as {0,80}, whose last bound has two or more digits, or else a single digit.
 _DIGIT = re.compile(r"(?P<range>\{\d+,\d{2,}\})|\d")
 _SWAPS = (
     (" == ", " != "),
@@ -68,7 +68,7 @@ class Edit:
 
 
 def rows(file: Path) -> Iterator[Edit]:
-    """Yield edits of values in a TOML file: another word for a word, or another number for a number."""
+    """Yield edits that replace part of a value in a TOML file, such as a word, a digit, or true by false."""
     for number, line in enumerate(file.read_text().splitlines()):
         key, equals, value = line.partition(" = ")
         if not equals or _PROSE.match(line) or not _KEY.fullmatch(key):
@@ -84,7 +84,7 @@ def rows(file: Path) -> Iterator[Edit]:
 
 
 def next_digit(value: str) -> str:
-    """Return a value with its first digit changed to the next digit; skip long ranges such as ``{0,80}``."""
+    """Return a value with the next digit in place of its first digit; skip long ranges such as ``{0,80}``."""
     for found in _DIGIT.finditer(value):
         if not found["range"]:
             return f"{value[: found.start()]}{(int(found[0]) + 1) % 10}{value[found.end() :]}"
@@ -92,7 +92,6 @@ def next_digit(value: str) -> str:
 
 
 def rules(file: Path) -> Iterator[Edit]:
-    """Yield edits that change a condition in a Python file."""
     text = file.read_text()
     prose = _of_long_texts(text)
     for number, line in enumerate(text.splitlines()):
@@ -109,7 +108,6 @@ def rules(file: Path) -> Iterator[Edit]:
 
 
 def _is_python(text: str, number: int, changed: str) -> bool:
-    """Return whether a file is still valid Python after an edit of one line."""
     lines = text.splitlines()
     lines[number] = changed
     try:
@@ -127,7 +125,6 @@ def _of_long_texts(text: str) -> set[int]:
 
 
 def templates(file: Path) -> Iterator[Edit]:
-    """Yield edits that remove a line of a template."""
     for number, line in enumerate(file.read_text().splitlines()):
         if line.strip() and not line.lstrip().startswith(("#", "{#", "{%")):
             yield Edit(_name(file), number, line, "")
@@ -147,8 +144,9 @@ def edits() -> dict[str, list[Edit]]:
 
 
 def noticed(edit: Edit, graph: grimp.ImportGraph) -> str:
-    """Make an edit, run the tests that it affects, and undo it; return the name of a failed test, or
-    nothing. A test that also fails without the edit does not count.
+    """Make an edit, run the tests that it affects, and undo it; return a test that fails, or nothing.
+
+    A test that also fails without the edit does not count.
     """
     first = _FIRST[edit.file.partition("/")[0]]
     others = [test for test in reach([edit.file], graph).unit if not test.startswith(first)]
@@ -162,7 +160,6 @@ def noticed(edit: Edit, graph: grimp.ImportGraph) -> str:
 
 
 def _failed(tests: list[str], broken: list[str], edit: Edit | None = None) -> str:
-    """Return the first test that fails with an edit, or nothing; skip broken tests."""
     words = [*_PYTEST, *tests, *(f"--deselect={test}" for test in broken)]
     with _edited(edit):
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
@@ -175,7 +172,6 @@ def _failed(tests: list[str], broken: list[str], edit: Edit | None = None) -> st
 
 @contextmanager
 def _edited(edit: Edit | None) -> Iterator[None]:
-    """Change a file for the duration of the context."""
     if edit is None:
         yield
         return

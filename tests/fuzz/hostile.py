@@ -1,5 +1,4 @@
-"""Hostile images: paths that leave the image, endless links, decompression bombs, libraries with false
-tables."""
+"""Make hostile images with paths that leave the image, endless links, or data that unpacks to a huge size."""
 
 import gzip
 import io
@@ -86,7 +85,7 @@ _TEXTS = (
 
 
 def files(chance: random.Random) -> dict[str, bytes | str]:
-    """Return a file tree with some hostile files, by their paths in a layer."""
+    """Return harmless and hostile files by their paths in a layer."""
     found = seeds.below(seeds.FILES) if chance.random() < 0.6 else {"usr/bin/env": elf()}
     for _ in range(chance.randint(1, 8)):
         name = chance.choice((*_NAMES, *found))
@@ -104,7 +103,7 @@ def _content(chance: random.Random) -> bytes | str:
 
 
 def library(chance: random.Random) -> bytes:
-    """Return an ELF library with damaged tables or tables that seem endless."""
+    """Return an ELF library with damaged tables, or with very long tables and names."""
     names = (
         "libmpi.so.40",
         "libpmix.so.2",
@@ -145,14 +144,13 @@ def library(chance: random.Random) -> bytes:
 
 
 def packed_files(chance: random.Random) -> bytes:
-    """Return an archive, a squashfs or a SIF that contains hostile files."""
     found = files(chance)
     if chance.random() < 0.3:
         plain = {n: c.encode("utf-8", "replace") if isinstance(c, str) else c for n, c in found.items()}
         try:
             made = squashfs(plain)
         except (AttributeError, TypeError, UnicodeEncodeError, struct.error):
-            return seeds.flat()[0]  # a file and a folder with the same name, and an invalid name
+            return seeds.flat()[0]  # an invalid name, or a file and a folder with the same name
         return sif(made) if chance.random() < 0.5 else made
     half = dict(list(found.items())[: len(found) // 2])
     return seeds.archive_of([_tar(half), _tar(found)], chance)
@@ -186,7 +184,6 @@ def lying_block(chance: random.Random) -> bytes:
 
 
 def bomb(chance: random.Random) -> bytes:
-    """Return a decompression bomb: a small image that unpacks to much more data."""
     return chance.choice(_BOMBS)(chance)
 
 
@@ -216,7 +213,6 @@ def _zeros(chance: random.Random) -> bytes:
 
 
 def _members(chance: random.Random) -> bytes:
-    """Return an archive with as many members as a small file can list."""
     names = [f"{n % 977}/{n}" for n in range(chance.choice((2000, 20_000)))]
     head = b"".join(_header(name) for name in names)
     return gzip.compress(head * chance.choice((1, 20)), 1, mtime=0)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of case. ``make`` writes an input and returns its path, or returns the bytes of a file called
-    ``file``.
+    """How the fuzz test makes and reads the inputs of one kind.
 
+    ``make`` writes an input and returns its path, or returns the bytes of a file with the name ``file``.
     ``read`` gets the path and the number of the case, and returns the result in one word. An exception is a
     fault, except toolkit's own errors. ``weight`` is the relative frequency of the kind.
     """

@@ -1,4 +1,4 @@
-"""Test hostile locks: a shipped lock with hostile values in its fields, which toolkit reads and renders."""
+"""Test that toolkit refuses a lock with hostile values, or writes no hostile value into any file."""
 
 import json
 import random
@@ -17,7 +17,6 @@ from toolkit.image.locks.origins import require_accepted
 
 
 def made(kind: str, chance: random.Random) -> bytes:
-    """Return the bytes of a damaged lock."""
     if kind == "lock, bytes":
         return damage.bytewise(plain(), chance)
     if kind == "lock, values":
@@ -58,7 +57,6 @@ def read(content: bytes) -> str:
 
 
 def refused(content: bytes) -> str:
-    """Return the error message for a lock that toolkit refuses; empty if toolkit accepts the lock."""
     try:
         read(content)
     except ToolkitError as error:

@@ -1,8 +1,8 @@
-"""Run many cases in a few processes, save the failing inputs, and print the results.
+"""Run many fuzz cases in several processes, save the inputs that fail, and print the results.
 
     python -m tests.fuzz.run --count 10000 --seed 1 --keep build/fuzz
 
-The same seed makes the same cases. If a case kills its process, this is a fault of the case.
+The same seed makes the same cases. A case that kills its process counts as a fault.
 """
 
 import argparse
@@ -27,7 +27,6 @@ _SILENT = 10 * case.SECONDS
 
 
 def worker(numbers: list[int], seed: int, root: Path, pipe: Connection) -> None:
-    """Run cases one after the other in this process; report the begin and the result of each."""
     _settle(root)
     for number in numbers:
         folder = root / "case"
@@ -122,7 +121,6 @@ def fuzz(count: int, seed: int, keep: Path, hands: int = 2, *, first: int = 0) -
 
 
 def summary(outcomes: list[case.Outcome], seed: int, seconds: float) -> str:
-    """Return the text of the results: counts, the slowest cases, and the cases with a fault."""
     faults = [o for o in outcomes if o.fault]
     lines = [f"{len(outcomes)} cases of seed {seed} in {seconds:.0f} s: {len(faults)} faults"]
     kinds = Counter((o.kind, o.came) for o in outcomes)

@@ -1,4 +1,4 @@
-"""Make valid images of every format and valid facts files, as small as possible, to be damaged."""
+"""Make small valid images of every format and valid facts files, which the fuzz test then damages."""
 
 import json
 import random
@@ -33,7 +33,6 @@ PROCESS = {"Entrypoint": ["/usr/bin/env"], "Cmd": ["python3"]}
 
 
 def below(files: dict[str, bytes | str]) -> dict[str, bytes | str]:
-    """Return the files by their paths in a layer, without the leading slash."""
     return {name.lstrip("/"): content for name, content in files.items()}
 
 
@@ -67,7 +66,6 @@ def archive_of(layers: list[bytes], chance: random.Random) -> bytes:
 
 
 def archive_with(about: bytes, manifest: bytes | None = None) -> bytes:
-    """Return a docker-archive with the configuration ``about`` and, if given, another manifest."""
     files = {f"{named(layer)}/layer.tar": layer for layer in layers()}
     listed = [{"Config": f"{named(about)}.json", "RepoTags": ["a:1"], "Layers": list(files)}]
     return tar(

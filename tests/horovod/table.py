@@ -34,7 +34,6 @@ _ROWS = (
 
 
 def page(wanted: Sequence[Pair], record: Mapping[str, Tried]) -> str:
-    """Return the text of the whole page."""
     rows = [_row(pair, record.get(pair.name)) for pair in wanted]
     failures = [_failure(record[pair.name]) for pair in wanted if pair.name in record]
     return _HEAD + "\n".join((*_ROWS, *rows)) + "\n" + "".join(filter(None, failures))
@@ -76,7 +75,6 @@ def _failure(tried: Tried) -> str:
 
 
 def write() -> None:
-    """Write the page ``docs/horovod.md`` from the record."""
     PAGE.write_text(page(pairs(), load()), "utf-8")
 
 

@@ -1,6 +1,6 @@
 """Build the images of the matrix with Docker as SIF files; skip an image whose input is unchanged.
 
-python -m tests.matrix.build [NAME…]
+python -m tests.matrix.build [--archive] [NAME…]
 """
 
 import hashlib
@@ -45,7 +45,6 @@ _MEMORY = 4 << 30
 
 
 def sif(name: str) -> Path:
-    """Return the path of an image's SIF file on this machine."""
     return FOLDER / f"{name}.sif"
 
 
@@ -55,9 +54,7 @@ def archive(name: str) -> Path:
 
 
 def ensure_archive(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
-    """Return an image's docker-archive, the input of its SIF, as ``docker save`` writes it; build it if
-    missing.
-    """
+    """Return an image's docker-archive, and build it if it is missing."""
     target = archive(spec.name)
     if not target.is_file():
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -73,7 +70,7 @@ def ensure_archive(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
 
 
 def ensure(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
-    """Return the SIF of an image; build the SIF unless a SIF with the same input exists."""
+    """Return the SIF of an image, and build the SIF unless a SIF with the same input exists."""
     target, noted = sif(spec.name), FOLDER / f"{spec.name}.source"
     files = _files(client, spec, tell)
     source = digest(spec, files)
@@ -94,7 +91,6 @@ def _files(client: "DockerClient", spec: ImageSpec, tell: Tell) -> dict[str, byt
 
 
 def _built(client: "DockerClient", spec: ImageSpec, files: dict[str, bytes], tell: Tell) -> str:
-    """Build an image, and return its id in the Docker engine."""
     tell.step(f"Building the matrix image {spec.name}")
     arguments = {**pip_settings(os.environ), **proxies(os.environ)}
     options = BuildOptions(memory=_MEMORY, timeout=_SECONDS, arguments=arguments)
@@ -122,8 +118,9 @@ def _convert(client: "DockerClient", image: str, target: Path, spec: ImageSpec, 
 
 
 def digest(spec: ImageSpec, files: dict[str, bytes]) -> str:
-    """Return a digest of an image's input, without certificates and without a helper that the image does not
-    call.
+    """Return a digest of the files from which Docker builds the image.
+
+    The certificates do not count. ``fetch_source`` counts only if the build script of the image calls it.
     """
     unused = {"certificates.crt", *(() if "fetch_source" in spec.build else ("fetch_source",))}
     parts = [spec.compression.encode()]
@@ -134,7 +131,7 @@ def digest(spec: ImageSpec, files: dict[str, bytes]) -> str:
 def main(names: list[str]) -> int:
     """Build the named images, or all images; if one fails, continue, and report the failure at the end.
 
-    With ``--archive``, write their docker-archives, too.
+    If the first name is ``--archive``, also write the docker-archives of the images.
     """
     tell, failed = Progress(verbose=False, quiet=False), []
     client = connect()

@@ -1,4 +1,4 @@
-"""Install the MPI of a matrix image as a centre's MPI: in a folder that all nodes have, first on PATH."""
+"""Install an image's MPI on a virtual cluster, as a computing centre installs an MPI for its users."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 SHARED = "/work/opt"
 BUILT_FOR = "/opt/centre"
-"""Folder on every node for MPIs of ``images.toml`` that were built for this path."""
+"""Folder on every node for MPIs that were built for this folder; other MPIs are copied to ``SHARED``."""
 _LINE = "# the MPI of the centre"
 
 
 def prefix(name: str) -> str:
-    """Return the folder on the nodes that will contain the MPI of the image ``name``."""
+    """Return the folder on the nodes for the MPI of the image ``name``."""
     mpi = inspect(build.sif(name)).mpi
     if mpi is None or mpi.prefix is None:
         raise RuntimeError(f"{name}: has no MPI with a prefix of its own")
@@ -27,9 +27,7 @@ def prefix(name: str) -> str:
 
 @contextmanager
 def central(place: "Place", name: str) -> Iterator[None]:
-    """Install the MPI of the image ``name`` on the cluster for the ``with`` block; do nothing if ``name``
-    is empty.
-    """
+    """Install the MPI of the image ``name`` for the ``with`` block; do nothing if ``name`` is empty."""
     if not name:
         yield
         return
@@ -51,7 +49,6 @@ def central(place: "Place", name: str) -> Iterator[None]:
 
 
 def _copy(place: "Place", user: str, node: str, name: str, there: str) -> None:
-    """Copy the folder of an image's MPI to a node, without Python files, if the node lacks this MPI."""
     mpi = inspect(build.sif(name)).mpi
     _do(
         place,

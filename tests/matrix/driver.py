@@ -41,7 +41,7 @@ def wait(status, seconds):
 
 
 def idle(seconds=15.0):
-    """Wait until all jobs have finished, so that no earlier job disturbs the next job."""
+    """Wait until all jobs have ended, or cancel them after ``seconds``, before they disturb the next job."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if not subprocess.run(["squeue", "-h"], capture_output=True, text=True).stdout.strip():
@@ -81,7 +81,7 @@ def run(job):
             subprocess.run(["scancel", number], capture_output=True)
     idle()
     text = out.read_text(errors="replace") if out.exists() else ""
-    # With status 137, the time limit or srun killed the ranks; only the duration shows which of them did.
+    # Status 137 means that the time limit or srun killed the ranks. Only the duration shows which of the two.
     late = code is None or (code in (124, 137) and took >= job["seconds"] - 1)
     return {"id": job["id"], "exit": code, "timed_out": late, "text": text[-MOST_TEXT:]}
 

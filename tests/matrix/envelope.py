@@ -1,5 +1,6 @@
-"""Write ``recipes/knowledge/measured.toml``, the table of what was measured: ``python -m
-tests.matrix.envelope``.
+"""Write ``recipes/knowledge/measured.toml``, a summary of the recorded launches.
+
+python -m tests.matrix.envelope
 """
 
 from collections import defaultdict
@@ -22,8 +23,9 @@ _HEAD = """# The combinations that recorded launches cover; tests/matrix/envelop
 
 
 def recorded() -> Iterator[tuple[LaunchCoverage, str]]:
-    """Yield the properties of each recorded launch that toolkit compares with new launches, and the rule that
-    decides the launch's prediction.
+    """Yield the coverage of each recorded launch, and the rule that decides the launch's prediction.
+
+    The coverage has the properties that toolkit compares with the properties of new launches.
     """
     truth = load()
     for cell in truth.cells:
@@ -41,7 +43,6 @@ def recorded() -> Iterator[tuple[LaunchCoverage, str]]:
 
 
 def text() -> str:
-    """Return the text of ``measured.toml``."""
     found: dict[str, set[str]] = defaultdict(set)
     ranks = 0
     for one, rule in recorded():

@@ -1,4 +1,4 @@
-"""Descriptions of the matrix's images, and a Dockerfile for each; this module only computes texts."""
+"""Read the descriptions of the matrix's images, and make a Dockerfile for each image."""
 
 import shlex
 from functools import cache
@@ -16,9 +16,7 @@ Debian = Literal["bullseye", "bookworm", "trixie"]
 Ubuntu = Literal["xenial", "bionic", "focal", "jammy", "noble", "questing", "resolute"]
 UBUNTU = frozenset(get_args(Ubuntu))
 LABEL = 'toolkit="matrix"'
-"""Docker label of the intermediate compile stages, so that they can be removed; final images have no
-label.
-"""
+"""Docker label of the compile stages, so that you can remove them without the final images."""
 
 FETCH = """#!/bin/sh
 # fetch_source PACKAGE: unpack the sources that Debian publishes for it and print where they are
@@ -44,7 +42,7 @@ _UPGRADE = (
     "> /etc/apt/sources.list; apt-get update; apt-get dist-upgrade -y --no-install-recommends; "
     "rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
 )
-"""Options that make apt accept a suite whose Release file has expired."""
+"""Dockerfile step that upgrades all packages to ``suite``, even if the suite's Release file has expired."""
 
 
 class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,7 +68,6 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def specs() -> dict[str, ImageSpec]:
-    """Return the images of ``images.toml`` by name, in the order of the file."""
     return _read(SPECS)
 
 
@@ -85,9 +82,6 @@ def _read(path: Path) -> dict[str, ImageSpec]:
 
 
 def context(spec: ImageSpec, base: str, certificates: bytes) -> dict[str, bytes]:
-    """Return the build context of an image on the base image ``base``: the content of each file by its
-    path.
-    """
     script = f"set -eux\nexport PATH=/usr/local/bin:$PATH\n{_expanded(spec.build)}\n"
     return {
         "Dockerfile": dockerfile(spec, base).encode(),
@@ -100,14 +94,10 @@ def context(spec: ImageSpec, base: str, certificates: bytes) -> dict[str, bytes]
 
 
 def _runs_python(spec: ImageSpec) -> bool:
-    """Return whether the image runs the Python script instead of the compiled program."""
     return "/tmp/probe.py" in spec.build
 
 
 def dockerfile(spec: ImageSpec, base: str) -> str:
-    """Return the Dockerfile of an image: one stage compiles, and another stage copies /opt and adds
-    packages.
-    """
     start = [f"FROM {base}", "ARG DEBIAN_FRONTEND=noninteractive", *_upgrade(spec.suite)]
     programs = "probe.c probe.py" if _runs_python(spec) else "probe.c"
     lines = [

@@ -20,7 +20,7 @@ SRUN = ("srun-pmix", "srun-pmi2", "srun-none", "srun")
 MPIRUN = ("mpirun-host", "mpirun-container")
 LAUNCHES = (*SRUN, *MPIRUN)
 CENTRAL = ("bind", "mpirun-host")
-"""Launches that use an MPI which the centre installs in a separate folder."""
+"""Launches with an MPI that a computing centre installs in a separate folder."""
 _FLAGS = {
     "srun-pmix": ("--mpi=pmix",),
     "srun-pmi2": ("--mpi=pmi2",),
@@ -33,7 +33,7 @@ _FLAGS = {
 class Launch:
     """One launch of an image on a virtual cluster.
 
-    ``exports`` are variables that a user's shell sets before the launcher; ``path`` is a folder that a module
+    ``exports`` are variables that a user's shell sets before the launcher. ``path`` is a folder that a module
     of the centre puts first on PATH.
     """
 
@@ -58,7 +58,6 @@ class Launch:
         return " ".join(part for part in (*parts, "" if self.request.batch else "direct") if part)
 
     def words(self, sif: str, runtime: str = "singularity") -> list[str]:
-        """Return the whole command line of the launch, for the SIF file ``sif``."""
         spec = JobSpec(
             name="matrix",
             image=sif,
@@ -78,7 +77,6 @@ class Launch:
         return shlex.join([*exports, *self.words("IMAGE", runtime)])
 
     def script(self, sif: str, runtime: str) -> str:
-        """Return the shell script that a job runs."""
         exports = [f"export {name}={shlex.quote(value)}" for name, value in self.exports.items()]
         exports += [f"export PATH={shlex.quote(self.path)}:$PATH"] if self.path else []
         if "locked_memory" in self.host_changes:
@@ -86,7 +84,6 @@ class Launch:
         return "\n".join([*exports, f"exec {shlex.join(self.words(sif, runtime))}", ""])
 
     def cell(self, **became: Any) -> Cell:
-        """Return the record of this launch."""
         return Cell(
             name=self.name,
             image=self.image,
@@ -104,7 +101,6 @@ class Launch:
 
 
 def shape(request: Request) -> str:
-    """Return nodes and ranks per node as tables print them, for example ``2x1``."""
     return f"{request.nodes}x{request.ranks_per_node}"
 
 
@@ -117,7 +113,7 @@ def mode_of(launch: str, host: HostFacts) -> Mode:
 
 
 def naive(launch: str, host: HostFacts) -> Plan:
-    """Return the command that users try first: the launcher and the image."""
+    """Return the plan that users try first."""
     mode = mode_of(launch, host)
     if launch == "bind":
         return _naive_bind(host)
@@ -139,7 +135,6 @@ def _naive_bind(host: HostFacts) -> Plan:
 
 
 def shapes(launch: str) -> tuple[Request, ...]:
-    """Return the requests for a launch: the numbers of nodes and of ranks per node to try."""
     two = tuple(Request(nodes=2, ranks_per_node=ranks) for ranks in (1, 2))
     if launch in SRUN:
         return two
@@ -166,7 +161,8 @@ def planned(
             continue
         for request in shapes(launch):
             plan = propose(host, facts, request, mode_of(launch, host))
-            if by_agent(plan):  # needs a whole job script: tests/full/jobs/test_mpirun_nodes.py
+            # These plans need a whole job script, which tests/full/jobs/test_mpirun_nodes.py runs.
+            if by_agent(plan):
                 continue
             made = Launch(image, flavour, launch, "planned", plan, request)
             if made.argv(runtime) != Launch(
@@ -210,7 +206,7 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("TMPDIR=/nowhere", {"TMPDIR": "/nowhere"}, (), 2),
     ("PMIX_SERVER_TMPDIR=/nowhere", {"PMIX_SERVER_TMPDIR": "/nowhere"}, (), 1),
     ("PMIX_GDS_MODULE=ds21", {"PMIX_GDS_MODULE": "ds21"}, (), 1),
-    # The user starts the launch in the shell of another rank, which has this rank's variables.
+    # Users can start a launch in the shell of another rank. The launch then has that rank's variables.
     ("PMI_RANK=0", {"PMI_RANK": "0", "PMI_SIZE": "1"}, (), 1),
     ("PMIX_RANK=0", {"PMIX_RANK": "0", "PMIX_NAMESPACE": "gone"}, (), 1),
     ("OMPI_COMM_WORLD_SIZE=1", {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"}, (), 1),
@@ -245,12 +241,13 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("FI_TCP_IFACE=ib0", {"FI_TCP_IFACE": "ib0", "FI_EFA_USE_DEVICE_RDMA": "1"}, (), 1),
     ("MPICH_GPU_SUPPORT_ENABLED=1", {"MPICH_GPU_SUPPORT_ENABLED": "1", "MPIR_CVAR_ENABLE_GPU": "1"}, (), 1),
 )
-"""Changes that break a launch: name, variables, container options, and ranks per node."""
+"""Changes to a launch, many of which break it: name, variables, container options, and ranks per node."""
 
 
 def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:
-    """Yield launches that would work without one changed setting. If the setting is a variable, also yield
-    the launch with the engine's fix.
+    """Yield the engine's plan with one change of ``TRAPS``.
+
+    If the change sets variables, also yield the plan that the engine makes for a job with these variables.
     """
     for trap, exports, options, ranks in TRAPS:
         request = Request(nodes=2, ranks_per_node=ranks)
@@ -265,8 +262,9 @@ def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFa
 
 
 def as_root(image: str, flavour: str, host: HostFacts, _: str, facts: ImageFacts) -> Iterator[Launch]:
-    """Yield the engine's launches in all modes with --fakeroot; the ranks then have user ID 0, but a
-    launcher expects the user's ID.
+    """Yield the engine's launches in all modes with --fakeroot.
+
+    The ranks then have user ID 0, but a launcher expects the ID of the user who started it.
     """
     for launch in (launch for launch in LAUNCHES if launch != "srun"):
         for request in shapes(launch)[:2]:
@@ -279,8 +277,9 @@ def as_root(image: str, flavour: str, host: HostFacts, _: str, facts: ImageFacts
 def without_sharing(
     image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts
 ) -> Iterator[Launch]:
-    """Yield launches by podman, which shares nothing with the host by default. Each launch lacks one option
-    that shares something, such as ``--ipc=host``.
+    """Yield launches by podman that each lack one option of the engine's plan, such as ``--ipc=host``.
+
+    By default, podman shares nothing with the host.
     """
     for left in (
         DESCRIPTOR,
@@ -303,7 +302,6 @@ def without_sharing(
 
 
 def small_shm(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:
-    """Yield launches of two ranks on one node whose /dev/shm has only 64 KiB or 1 MiB."""
     for size in (64 << 10, 1 << 20):
         changes = {"shm": size}
         request = Request(nodes=1, ranks_per_node=2)
@@ -318,9 +316,7 @@ def small_shm(image: str, flavour: str, host: HostFacts, launch: str, facts: Ima
 def little_memlock(
     image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts
 ) -> Iterator[Launch]:
-    """Yield launches from a shell that may lock only 64 KiB of memory; srun passes this limit to the
-    ranks.
-    """
+    """Yield launches from a shell that may lock only 64 KiB of memory; srun gives the ranks this limit."""
     for nodes, ranks in ((2, 1), (1, 2)):
         request = Request(nodes=nodes, ranks_per_node=ranks)
         plan = propose(host, facts, request, mode_of(launch, host))
@@ -329,8 +325,6 @@ def little_memlock(
 
 
 def inherited(host: HostFacts, variables: dict[str, str], changes: dict[str, Any] | None = None) -> HostFacts:
-    """Return the host's facts for a job that inherits ``variables``, with the facts in ``changes``
-    replaced.
-    """
+    """Return the host's facts for a job that inherits ``variables``; ``changes`` replaces other facts."""
     changed = msgspec.structs.replace(host, environment={**host.environment, **variables})
     return msgspec.convert({**msgspec.to_builtins(changed), **(changes or {})}, HostFacts)

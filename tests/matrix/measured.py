@@ -70,7 +70,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 @cache
 def image(name: str, folder: Path = HERE) -> ImageFacts:
-    """Return the facts of a measured image in the form in which the image inspector reads them."""
+    """Return the facts of a measured image, as toolkit's image inspector would return them."""
     read = _read(folder)[name]
     implementation, version = _flavour(read["flavour"])
     components = {k: tuple(v) for k, v in read["ompi_components"].items()}
@@ -125,8 +125,7 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
 def _beside(implementation: str, library: str, launcher: str | None, read: dict[str, Any]) -> ImageMpi | None:
     """Return the MPI whose mpirun is first on PATH, if the program loads another MPI's library."""
     own = next((name for name, file in _LAUNCHERS.items() if re.search(rf"/({file})$", launcher or "")), None)
-    # In a virtual environment, the launcher's name does not identify the MPI, but the library is in the same
-    # environment.
+    # A launcher whose name identifies no MPI is in a virtual environment, together with the MPI library.
     if launcher is None or own is None:
         return None
     if own == implementation and is_below(library, posixpath.dirname(posixpath.dirname(launcher))):
@@ -138,7 +137,7 @@ def _beside(implementation: str, library: str, launcher: str | None, read: dict[
 
 
 def _beside_its_daemon(implementation: str, read: dict[str, Any]) -> str | None:
-    """Return the path of the mpirun beside an MPI's daemon on PATH, although mpirun itself is not on PATH."""
+    """Return the path of the mpirun in the folder of the MPI's daemon, which is on PATH."""
     names = ("orted", "prted") if implementation == "openmpi" else ("hydra_pmi_proxy",)
     daemon = next((read["bins"][name] for name in names if name in read["bins"]), None)
     mine = "mpirun" if implementation == "openmpi" else "mpiexec.hydra"
@@ -271,7 +270,6 @@ def host(cell: dict[str, Any]) -> HostFacts:
 
 
 def _launcher(place: str, words: list[str]) -> HostMpi:
-    """Return the MPI of the cell's launcher, from the Linux distribution or from a separate folder."""
     path = next((w for w in words if re.search(r"(^|/)(mpirun|mpiexec(\.hydra)?)$", w)), "mpirun")
     own = re.search(r"hostmpi/(openmpi|mpich|impi-rt)-(\d[\w.]*)/bin", path)
     if own:
@@ -300,7 +298,7 @@ def _own_launcher(family: str, version: str, path: str) -> HostMpi:
 
 
 def _provider(cell: dict[str, Any]) -> HostMpi | None:
-    """Return the MPI that the cell mounts over the image's MPI, in the form in which a probe reads it."""
+    """Return the facts of the MPI that the launch mounts over the image's MPI."""
     said = cell.get("provider")
     if not said:
         return None
@@ -359,7 +357,7 @@ def _words(cell: dict[str, Any]) -> list[str]:
 
 @cache
 def _split(command: str) -> tuple[str, ...]:
-    """Return the words of a command; a cache helps, because several functions split each command."""
+    """Return the words of a command. Several functions split each command, so the result is cached."""
     return tuple(shlex.split(command))
 
 
@@ -383,7 +381,6 @@ _TAKE_A_VALUE = frozenset(
 
 
 def _options(words: list[str]) -> list[tuple[str, str]]:
-    """Return the options of ``apptainer exec`` in a command, with their values."""
     if "apptainer" not in words:
         return []
     start = words.index("apptainer") + 2

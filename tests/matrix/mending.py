@@ -1,8 +1,8 @@
 """Find the fix of each failing launch: a recorded launch that worked with the engine's plan.
 
-    python -m tests.matrix.mending
+This command writes the fixes to ``fixed_by`` in the whole record:
 
-updates ``fixed_by`` in the whole record.
+    python -m tests.matrix.mending
 """
 
 from collections.abc import Callable

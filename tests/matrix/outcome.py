@@ -1,7 +1,7 @@
 """Classify a launch from its output and its exit status.
 
-The classes are the outcomes of the engine. A launch with exit status 0 and a wrong world size is a silent
-failure.
+The classes are the outcomes that the engine predicts. A launch with exit status 0 and a wrong world size is
+a silent failure.
 """
 
 import contextlib
@@ -53,9 +53,7 @@ _TELLING = re.compile(
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one try: the outcome, the world size of each rank, the exit status, and the most useful
-    line.
-    """
+    """Result of one try; ``line`` is the line of the output that best explains the outcome."""
 
     outcome: str
     sizes: tuple[int, ...]
@@ -69,12 +67,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ranks(text: str) -> tuple[dict[str, Any], ...]:
-    """Return the JSON lines that the ranks printed; some launchers mix the lines of several ranks."""
+    """Return the JSON lines that the ranks printed, also if a launcher mixed the lines of several ranks."""
     whole = tuple(_lines(text))
     heads, comms = _HEAD.findall(text), _COMM.findall(text)
     if len(heads) != len(comms) or len(whole) == len(heads):
         return whole
-    # Each rank prints its rank and size before its result, and prints the same rank and size twice.
+    # Each rank prints two lines, first "begun" and then its result. Both start with its rank and size.
     found = sorted((int(rank), int(size)) for rank, size in heads)
     told = sorted(comms, key=lambda comm: comm != "begun")
     split = told.count("begun")
@@ -99,7 +97,6 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
 
 
 def classify(text: str, status: int | None, timed_out: bool, want: int) -> Seen:
-    """Return the outcome of a launch of ``want`` ranks that printed ``text``."""
     text = text.replace("\r\n", "\n")
     told = ranks(text)
     begun = [line for line in told if line["comm"] == "begun"]
@@ -158,7 +155,6 @@ def telling(text: str) -> str:
 
 
 def _lines_of(text: str) -> list[str]:
-    """Return the output's lines without labels, without the JSON lines of ranks, and without noise."""
     lines = [_LABEL.sub("", line).strip() for line in text.splitlines()]
     return [
         line for line in lines if '"rank"' not in line and '"comm"' not in line and not _NOISE.search(line)

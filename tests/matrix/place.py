@@ -28,11 +28,10 @@ _FOLDER = "/work/ada/matrix"
 
 
 class Place:
-    """A virtual cluster of one flavour, with the matrix's images; ``cluster`` names a cluster to use instead
-    of the flavour's own cluster.
+    """A virtual cluster of one flavour, with the matrix's images.
 
-    ``central`` is the image whose MPI is installed as the centre's MPI, in a separate folder; empty if there
-    is none.
+    ``cluster`` names a cluster to use instead of the flavour's own cluster. ``central`` is the image whose
+    MPI is installed as the centre's MPI, and is empty if there is none.
     """
 
     def __init__(self, flavour: str, tell: Progress, cluster: str = "", runtime: str = "") -> None:
@@ -48,29 +47,24 @@ class Place:
         return f"{name} by {self.runtime}" if self.runtime else name
 
     def sif(self, name: str) -> str:
-        """Return the path of an image's SIF on every node."""
         return f"{_FOLDER}/{name}.sif"
 
     @property
     def podman(self) -> bool:
-        """Return whether podman starts the images on this cluster."""
         return self.flavour == "podman" and not self.runtime
 
     def word(self, name: str) -> str:
-        """Return the argument that names an image for this cluster's runtime: a folder, a tag or a SIF
-        path.
-        """
+        """Return the argument that names an image for the cluster's runtime: a folder, a tag or a SIF."""
         if self.runtime == "ch-run":
             return f"{_FOLDER}/{name}"
         return f"localhost/matrix/{name}:latest" if self.podman else self.sif(name)
 
     @property
     def before(self) -> str:
-        """Return the lines that podman needs in a job script before the launch command; else nothing."""
+        """Return the line that podman needs in a job script before the launch command, or nothing."""
         return f". {_FOLDER}/podman.sh\n" if self.podman else ""
 
     def facts(self) -> HostFacts:
-        """Return the facts that a probe reads on this cluster, under the cluster's name in the record."""
         host = with_runtime(probe(self.runner), None, (), "podman" if self.podman else self.runtime)
         return msgspec.structs.replace(host, place=f"cluster {self.name}")
 
@@ -84,7 +78,7 @@ class Place:
             self.runner.run(Command(words, timeout=300.0)).require(f"unpacking {name}")
 
     def _load(self, name: str) -> None:
-        """Load an image into podman's store on every node, as a job script does."""
+        """Load an image into podman's store on every node, with the script that toolkit's jobs use."""
         script, archive = f"{_FOLDER}/podman.sh", f"{_FOLDER}/{name}.tar"
         self.runner.write(script, (shipped_folder("slurm") / "podman.sh").read_bytes())
         stage(self.runner, [Parcel.of(build.archive(name), archive)], self.tell)
@@ -93,7 +87,6 @@ class Place:
         self.runner.run(Command((*words, self.word(name)), timeout=300.0)).require(f"loading {name}")
 
     def run(self, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Run jobs one after the other, and return their outcomes in order."""
         said = bytearray()
         given = "\n".join(json.dumps(job) for job in jobs).encode() + b"\n"
         words = ("python3", f"{_FOLDER}/driver.py")
@@ -105,9 +98,7 @@ class Place:
 
     @contextmanager
     def changed(self, changes: dict[str, Any]) -> Iterator[None]:
-        """Resize /dev/shm on the compute nodes for the ``with`` block; job scripts set other limits
-        themselves.
-        """
+        """Resize /dev/shm on the compute nodes for the ``with`` block; job scripts make other changes."""
         nodes, size = self.cluster.hosts[1:], changes.get("shm")
         # Remove files of killed ranks, which may be larger than the new size.
         for node in nodes if size else ():
@@ -134,7 +125,6 @@ class Place:
         return out.decode()
 
     def said(self, name: str) -> dict[str, Any]:
-        """Run a container of the image ``name``, and return its answers to the questions of ``said.py``."""
         out = bytearray()
         words = ("singularity", "exec", "--cleanenv", self.sif(name), "sh", "-c", QUESTIONS)
         use.execute(self.cluster, "login", "ada", words, lambda o, _: out.extend(o))

@@ -70,16 +70,12 @@ class ImageRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Truth(msgspec.Struct, kw_only=True):
-    """The whole record: hosts, images and launches."""
-
     hosts: dict[str, HostFacts] = {}
     images: dict[str, ImageRecord] = {}
     cells: list[Cell] = []
 
 
 class _Cluster(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The content of one file in ``clusters``; its cells are sorted by name."""
-
     schema: str
     name: str
     host: HostFacts
@@ -87,8 +83,6 @@ class _Cluster(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Images(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The content of the file ``images.json``."""
-
     schema: str
     images: dict[str, ImageRecord] = {}
 
@@ -97,9 +91,7 @@ _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'\\]*")
 
 
 def image_record(facts: ImageFacts, said: dict[str, Any]) -> ImageRecord:
-    """Return the record of an image, without the package index's address in the version text of an MPICH
-    wheel.
-    """
+    """Return the record of an image without the addresses of package indexes, which MPICH wheels contain."""
     asked = said | {
         name: _without_addresses(said[name]) for name in ("mpichversion", "probe") if name in said
     }
@@ -107,9 +99,7 @@ def image_record(facts: ImageFacts, said: dict[str, Any]) -> ImageRecord:
 
 
 def as_started(facts: ImageFacts, host: HostFacts) -> ImageFacts:
-    """Return an image's facts as if the image had the format that the host's runtime starts: an archive, a
-    folder, or a SIF.
-    """
+    """Return the facts for the image format that the host's runtime starts: an archive, a folder or a SIF."""
     name = host.runtime.name if host.runtime else ""
     if name == "ch-run":
         return msgspec.structs.replace(facts, format="sandbox")
@@ -120,9 +110,9 @@ def as_started(facts: ImageFacts, host: HostFacts) -> ImageFacts:
 
 
 def without_address(facts: ImageFacts) -> ImageFacts:
-    """Return the facts without addresses in the strings of MPI libraries.
+    """Return the facts without addresses in the library strings of MPIs.
 
-    The library string of an MPICH wheel contains the address of a package index, which is irrelevant.
+    The library string of an MPICH wheel contains the address of a package index, which no rule needs.
     """
 
     def plain(mpi: ImageMpi) -> ImageMpi:
@@ -133,14 +123,12 @@ def without_address(facts: ImageFacts) -> ImageFacts:
 
 
 def _without_addresses(answer: Any) -> Any:
-    """Return a text, or a list of lines, without the addresses in it."""
     if isinstance(answer, list):
         return [_without_addresses(line) for line in answer]
     return _ADDRESS.sub("", answer) if isinstance(answer, str) else answer
 
 
 def load(folder: Path = TRUTH) -> Truth:
-    """Return the record; an empty one if the folder does not exist."""
     found = sorted((folder / "clusters").glob("*.json"))
     clusters = [msgspec.json.decode(path.read_bytes(), type=_Cluster) for path in found]
     clusters.sort(key=lambda cluster: cluster.name)
@@ -168,7 +156,6 @@ def changed(folder: Path = TRUTH) -> Iterator[Truth]:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    """Write each file whose text differs, and remove the files of clusters that ``files`` lacks."""
     for name, text in files.items():
         path = folder / name
         if path.exists() and path.read_text() == text:
@@ -183,9 +170,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 
 def encoded(truth: Truth) -> dict[str, str]:
-    """Return the text of each file by its path in the folder; each cell is one line, for readable
-    differences.
-    """
+    """Return the text of each file by its path in the folder; each cell has its own line, for short diffs."""
     files = {"images.json": _images(truth.images)}
     for name, host in sorted(truth.hosts.items()):
         cells = [cell for cell in truth.cells if cell.flavour == name]
@@ -206,7 +191,6 @@ _NEW: dict[str, dict[str, Any]] = {
 
 
 def _line(cell: Cell) -> dict[str, Any]:
-    """Return a cell as a dictionary for JSON, without newer fields that have their default values."""
     line: dict[str, Any] = msgspec.to_builtins(cell)
     for part, fields in _NEW.items():
         line[part] = {n: v for n, v in line[part].items() if n not in fields or list_of(v) != fields[n]}
@@ -214,7 +198,6 @@ def _line(cell: Cell) -> dict[str, Any]:
 
 
 def list_of(value: Any) -> Any:
-    """Return a tuple as a list, and any other value as it is."""
     return list(value) if isinstance(value, tuple) else value
 
 

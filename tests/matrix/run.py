@@ -51,9 +51,7 @@ from toolkit.report.progress import Progress
 SECONDS = 75
 """Time limit of a launch in seconds; working ranks need three seconds."""
 PATIENCE = 240
-"""Time limit in seconds for waiting ranks: Slurm's libpmi waits for a slurm.conf for a minute, several
-times.
-"""
+"""Time limit in seconds for ranks whose libpmi waits for a slurm.conf: it waits a minute, several times."""
 _WAITS = "cannot stat file /etc/slurm"
 
 _SURE = frozenset({"ok", "singletons", "init-failure", "loader-failure", "unavailable"})
@@ -62,9 +60,7 @@ VARIANTS = ("naive", "planned", "trap", "mended")
 
 
 def measure(place: Place, launches: list[Launch], runtime: str) -> list[Cell]:
-    """Run launches, repeat a launch up to two times if a race may decide its outcome, and return the
-    cells.
-    """
+    """Run launches and return their cells; repeat a launch up to two times if its outcome may be chance."""
     tries = {launch.name: [seen] for launch, seen in _once(place, launches, runtime, [])}
     waiting = [launch for launch in launches if _still_waits(tries[launch.name][0])]
     tries |= {launch.name: [seen] for launch, seen in _once(place, waiting, runtime, waiting)}
@@ -81,10 +77,10 @@ def _still_waits(seen: Seen) -> bool:
 
 
 def _is_odd(launch: Launch, tries: list[Seen]) -> bool:
-    """Return whether to try a launch again, because its outcome may depend on the timing (a race)."""
+    """Return whether to try a launch again, because its outcome may be chance."""
     outcomes = {seen.outcome for seen in tries}
     if outcomes == {"hang"} and (launch.plan.inside or len(tries) > 1):
-        return False  # a hang takes a minute: do not repeat it
+        return False  # a hang takes a minute: repeat it at most once
     if len(outcomes) > 1 or not outcomes <= _SURE:
         return True
     return outcomes == {"ok"} and launch.launch in {"mpirun-host", "mpirun-container"} and len(tries) == 1
@@ -136,7 +132,6 @@ def _plain(line: str) -> str:
 def wanted(
     arguments: argparse.Namespace, place: Place, host: HostFacts, name: str, facts: Any
 ) -> list[Launch]:
-    """Return the launches of one image that the command-line arguments select."""
     found: list[Launch] = []
     facts = as_started(facts, host)
     variants = arguments.variant or VARIANTS
@@ -159,7 +154,6 @@ def wanted(
 def record(
     folder: Path, place: str, host: HostFacts, name: str, image: ImageRecord, cells: list[Cell]
 ) -> None:
-    """Add an image's cells to the record, and replace cells with the same names."""
     with changed(folder) as truth:
         if not same_image(truth.images.get(name), image):
             truth.cells = [cell for cell in truth.cells if cell.image != name]
@@ -187,7 +181,6 @@ def _lasting(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def unique(changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the values without duplicates, in their order."""
     found: list[dict[str, Any]] = []
     for change in changes:
         if change not in found:

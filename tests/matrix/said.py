@@ -49,7 +49,7 @@ echo "@ end"
 
 
 def heard(text: str) -> dict[str, Any]:
-    """Return the answers by question; an answer of one line is a string, a longer answer a list of lines."""
+    """Return the answers by question: a string for an answer of one line, else a list of lines."""
     answers: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():

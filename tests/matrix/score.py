@@ -14,9 +14,7 @@ from toolkit.model.prediction import Prediction
 
 
 def confusion(folder: Path) -> tuple[Counter[tuple[str, str]], list[tuple[Measured, Prediction]]]:
-    """Return the number of cells for each pair (outcome, prediction), and the cells with wrong
-    predictions.
-    """
+    """Return the number of cells by outcome and prediction, and the cells with wrong predictions."""
     table: Counter[tuple[str, str]] = Counter()
     missed: list[tuple[Measured, Prediction]] = []
     for cell in cells(folder):

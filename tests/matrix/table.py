@@ -56,7 +56,6 @@ several nodes.
 
 
 def page(truth: Truth, trainings: Sequence[Trained] = ()) -> str:
-    """Return the text of the whole page."""
     parts = [_HEAD, _summary(truth)]
     parts += [_flavour(truth, flavour) for flavour in truth.hosts]
     parts += [_traps(truth), _trainings(trainings)]

@@ -4,7 +4,8 @@
 
 Each training is a user's command: `toolkit launch mnist` with the preflight. The command has no `--mode` if
 the engine chooses the mode anyway, and has `--force` if the engine predicts a failure. The program skips
-recorded trainings with the same image. It builds missing SIF files in `build/images`, which takes minutes.
+recorded trainings with the same image. The program builds missing SIF files in `build/images`, which takes
+minutes.
 """
 
 import argparse
@@ -51,7 +52,6 @@ def ensure(recipe: str) -> Path:
 
 
 def train(place: Place, one: Wanted, host: HostFacts, image: ImageFacts) -> Trained:
-    """Launch one training with a user's command, and return the prediction and the outcome."""
     verdict = predict(host, image, one.request)
     prediction, itself = verdict.of(one.mode), verdict.chosen == one.mode
     words = ["launch", "mnist", "--cluster", place.cluster.name, "--image", str(sif(one.image))]
@@ -132,7 +132,6 @@ def main(words: list[str]) -> int:
 
 
 def _recorded(place: Place, one: Wanted, host: HostFacts, image: ImageFacts) -> bool:
-    """Run one training and record it; if the run fails, print the error and return False."""
     try:
         trained = train(place, one, host, image)
     except (RuntimeError, AssertionError, TimeoutExpired) as error:

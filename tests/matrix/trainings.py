@@ -29,7 +29,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def place(self) -> str:
-        """Return the key of the cluster's facts in the record."""
         return place_name(self.flavour, self.central)
 
     @property
@@ -63,17 +62,13 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trainings(msgspec.Struct, kw_only=True):
-    """The whole record: facts of clusters and images by their names, and the trainings."""
-
     schema: str = SCHEMA
     hosts: dict[str, HostFacts] = {}
     images: dict[str, ImageFacts] = {}
     trainings: list[Trained] = []
 
     def put(self, host: HostFacts, image: ImageFacts, trained: Trained) -> None:
-        """Add a training, replace a training of the same name, and remove trainings of older builds of the
-        image.
-        """
+        """Add or replace a training, and remove the trainings of older builds of the same image."""
         wanted = trained.wanted
         known = self.images.get(wanted.image)
         if known is not None and known.digest != image.digest:
@@ -88,17 +83,14 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def wanted() -> tuple[Wanted, ...]:
-    """Return the trainings of ``trainings.toml``, in the order of the file."""
     return msgspec.toml.decode(SPECS.read_bytes(), type=_File).training
 
 
 def load(path: Path = RECORD) -> Trainings:
-    """Return the record; an empty record if the file does not exist."""
     return msgspec.json.decode(path.read_bytes(), type=Trainings) if path.exists() else Trainings()
 
 
 def save(record: Trainings, path: Path = RECORD) -> None:
-    """Write the whole record, with one line per training, in the order of ``trainings.toml``."""
     order = {one.name: place for place, one in enumerate(wanted())}
     plain = msgspec.to_builtins(record)
     rows = sorted(record.trainings, key=lambda t: order.get(t.wanted.name, len(order)))

@@ -28,7 +28,8 @@ _SECONDS = 900.0
 def ensure(client: "DockerClient", release: str) -> None:
     """Build the base image of an Ubuntu release with the name of toolkit's base images, unless it exists.
 
-    debootstrap sets up some packages before others, as Ubuntu up to 20.04 needs it. mmdebstrap fails there.
+    Releases up to 20.04 need a tool that sets up some packages before others. debootstrap does this, and
+    mmdebstrap does not.
 
     Raises:
         Missing: if debootstrap or Ubuntu's keyring is missing.

@@ -18,7 +18,7 @@ _JOBS = "$(ls ~/.local/state/toolkit/jobs 2> /dev/null | wc -l)"
 
 
 def attempt(name, on, tmp_path):
-    """Launch a program from this machine, and check that the program's folder does not change."""
+    """Launch a program from this machine; check the result, and that the program's folder does not change."""
     program = PROGRAMS[name]
     folder = _write(program, tmp_path / "work")
     before = _keys()
@@ -50,9 +50,7 @@ def judge(name, image, facts, folder):
 
 
 def command_of(name):
-    """Return the command that starts a program's ranks, or ``()`` if the doctor cannot judge the program by
-    this command alone.
-    """
+    """Return the words that start a program's ranks, or nothing if the doctor needs more than these words."""
     program = PROGRAMS[name]
     script, *rest = program.words
     if script == "--":
@@ -65,7 +63,6 @@ def command_of(name):
 
 
 def _write(program, folder):
-    """Write the files of a program into a new folder, and return the folder."""
     folder.mkdir()
     for path, text in program.files.items():
         file = folder / path
@@ -112,7 +109,6 @@ def attempt_on_login(name, cluster, image):
 
 
 def _archive(program):
-    """Return the files of a program as a base64 text of a tar archive."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path, text in program.files.items():

@@ -34,9 +34,7 @@ apptainer -s build -F /work/jobs-box.sif box
 
 
 def pytest_configure():
-    """Separate the clusters and job records of tests from the user's, and make each launch probe the
-    cluster.
-    """
+    """Keep the tests' clusters and jobs apart from the user's, and make each launch probe the cluster."""
     os.environ["XDG_STATE_HOME"] = str(STATE)
     os.environ["TOOLKIT_FACTS_SECONDS"] = "0"
 
@@ -61,7 +59,6 @@ def cluster(engine):
 
 @pytest.fixture(scope="module")
 def login(cluster):
-    """Return a connection to the cluster's login node."""
     runner = SshRunner("login", cluster.ssh_config)
     yield runner
     runner.close()
@@ -119,9 +116,7 @@ def box(cluster, tmp_path_factory):
 
 @pytest.fixture
 def copied(cluster, tmp_path):
-    """Return the path of an SSH configuration that is a copy of the cluster's, so that a test may change
-    it.
-    """
+    """Return the path of a copy of the cluster's SSH configuration, which a test may change."""
     for name in ("ssh_config", "known_hosts", "id_ecdsa"):
         content = (cluster.ssh_config.parent / name).read_text()
         (tmp_path / name).write_text(content.replace(str(cluster.ssh_config.parent), str(tmp_path)))

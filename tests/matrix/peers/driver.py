@@ -18,7 +18,7 @@ FOLDER = pathlib.Path("/work/ada/peers/jobs")
 MOST_TEXT = 20000
 LOCK = threading.Lock()
 LONGEST = 420
-"""Seconds after which the driver cancels a job whose ranks have not all started."""
+"""Longest time in seconds for a job to start all ranks, and to end after the last line of all ranks."""
 
 
 def run(job):
@@ -43,7 +43,7 @@ def run(job):
 
 
 def wait(out, status, ranks, seconds):
-    """Wait for a job, and return its exit status; ``None`` if its ranks hang."""
+    """Wait for a job, and return its exit status, or ``None`` if the driver must cancel the job."""
     deadline, before = time.monotonic() + LONGEST, 0
     while time.monotonic() < deadline:
         if status.exists() and status.read_text().endswith("\n"):
@@ -51,7 +51,7 @@ def wait(out, status, ranks, seconds):
         text = out.read_text(errors="replace") if out.exists() else ""
         lines = text.count('"comm"')
         if lines > before and text.count('"started"') >= ranks:
-            # After the last line of all ranks, stop processes that are still running.
+            # After the last line of all ranks, their processes may take longer to end.
             done = text.count('"ok"') >= ranks
             deadline, before = time.monotonic() + (LONGEST if done else seconds), lines
         time.sleep(0.2)

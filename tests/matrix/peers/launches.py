@@ -21,15 +21,13 @@ from toolkit.program.command import read_command
 
 PROGRAMS = Path(__file__).parent / "programs"
 FOLDER = "/work/ada/peers"
-"""Folder on the cluster that has the programs, and in which jobs write."""
+"""Folder on the cluster that has the programs, and in which jobs write files."""
 TWO, BOTH, FOUR = (2, 1), (1, 2), (2, 2)
 
 
 @dataclass(frozen=True)
 class Trap:
-    """One change to a launch, such as variables, container options, words of the command or facts of the
-    host.
-    """
+    """One change to a launch, such as other variables, container options or words of the command."""
 
     name: str
     env: dict[str, str] = field(default_factory=dict)
@@ -44,8 +42,6 @@ class Trap:
 
 @dataclass(frozen=True)
 class ProgramLaunch:
-    """One launch of a program on a virtual cluster."""
-
     image: str
     flavour: str
     program: str
@@ -73,20 +69,18 @@ class ProgramLaunch:
         )
 
     def argv(self, runtime: str) -> str:
-        """Return the command line as the record stores it."""
         words = launch_words(self.spec("IMAGE", "."), self.plan, self.request.command, runtime)
         exports = [f"{name}={value}" for name, value in self.trap.exports.items()]
         before = [self.trap.before, ";"] if self.trap.before else []
         return " ".join([*before, shlex.join([*exports, *(w for group in words for w in group)])])
 
     def script(self, sif: str, folder: str, runtime: str, image: ImageFacts) -> str:
-        """Return the job script of the launch; its first lines make the trap's change."""
+        """Return the job script of the launch; its first lines change the shell as the trap says."""
         exports = [f"export {name}={shlex.quote(value)}" for name, value in self.trap.exports.items()]
         text = job_script(self.spec(sif, folder), self.plan, "recorded", runtime, image=image)
         return "\n".join([*exports, *([self.trap.before] if self.trap.before else []), text])
 
     def cell(self, runtime: str, **became: object) -> Cell:
-        """Return the record of this launch."""
         return Cell(
             name=self.name,
             image=self.image,
@@ -291,7 +285,6 @@ def wanted(image: str, flavour: str, host: HostFacts, facts: ImageFacts) -> Iter
 
 
 def _others(program: str) -> tuple[Mode, ...]:
-    """Return further launch modes to try, besides the mode for the kind of program."""
     if program == "hvd":
         return ("gloo", "srun-none", "srun-pmi2")
     return ("srun-pmix", "mpirun-host", "srun-none") if program in {"ddp", "jax-auto", "jax-explicit"} else ()

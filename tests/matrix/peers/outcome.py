@@ -13,12 +13,10 @@ _CRASH = re.compile(r"Segmentation fault|Bus error|signal 7|signal 11|SIGBUS|SIG
 
 
 def told(text: str) -> list[dict[str, Any]]:
-    """Return the JSON lines that the ranks printed."""
     return [json.loads(found) for found in _LINE.findall(text)]
 
 
 def classify(text: str, status: int | None, timed_out: bool, want: int) -> Seen:
-    """Return the outcome of a launch of ``want`` ranks that printed ``text``."""
     lines = told(text)
     sizes = tuple(sorted(line["size"] for line in lines if line["comm"] == "begun"))
     good = sum(line["comm"] == "ok" for line in lines)
@@ -43,15 +41,13 @@ def _ended(sizes: tuple[int, ...], want: int, right: bool) -> str:
 
 
 def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
-    # A rank of a wrong world that Slurm ends can print 'Bus error', because its image is unmounted.
+    # When Slurm ends ranks of a wrong world, a rank can print 'Bus error', because its image is unmounted.
     if want not in sizes:
         return "singletons" if set(sizes) == {1} else "wrong-size"
     return "crash" if _CRASH.search(text) else "comm-failure"
 
 
 def _without(text: str) -> str:
-    """Return the text without the lines that toolkit's script prints for every job, and without
-    tracebacks.
-    """
+    """Return the text without tracebacks and without the lines that toolkit's job script always prints."""
     dull = re.compile(r"^(job: |Traceback|  File |    |\[W|\[Gloo\])")
     return "\n".join(line for line in text.splitlines() if not dull.search(_LABEL.sub("", line)))

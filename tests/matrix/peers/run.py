@@ -36,7 +36,6 @@ _BATCH = 4
 
 
 def sif(name: str) -> Path:
-    """Return the path of an image's SIF: an image of the matrix, or the image of a recipe."""
     own = build.sif(name)
     return own if own.is_file() else build.FOLDER.parent / "images" / f"{name}.sif"
 
@@ -85,7 +84,7 @@ def _run_image(arguments: argparse.Namespace, place: Place, host: HostFacts, nam
 
 
 def _batches(todo: list[ProgramLaunch]) -> Iterator[list[ProgramLaunch]]:
-    """Yield groups of launches that may run at the same time; a launch that changes a node runs alone."""
+    """Yield groups of launches that may run at the same time; a launch that resizes /dev/shm runs alone."""
     plain = [launch for launch in todo if not launch.trap.shm]
     yield from (plain[at : at + _BATCH] for at in range(0, len(plain), _BATCH))
     yield from ([launch] for launch in todo if launch.trap.shm)
@@ -126,7 +125,6 @@ def _job(
 
 
 def _ended(place: Place, jobs: list[dict[str, object]], at_a_time: int) -> list[dict[str, object]]:
-    """Run jobs from the login node, ``at_a_time`` at once, and return their outcomes in order."""
     said = bytearray()
     given = "\n".join(json.dumps(job) for job in jobs).encode() + b"\n"
     words = ("python3", f"{FOLDER}/driver.py", str(at_a_time))

@@ -1,6 +1,7 @@
 """Score the engine on the record of programs without MPI: ``python -m tests.matrix.peers.score [IMAGE]…``.
 
-The program prints the number of exact predictions, the confusion table, and every wrong prediction.
+The program prints the number of exact predictions, the confusion table, and the launches whose outcome the
+engine did not predict.
 """
 
 import sys
@@ -14,7 +15,6 @@ from toolkit.model.prediction import Prediction
 
 
 def predicted(cell: Cell, truth: Truth) -> Prediction:
-    """Return the engine's prediction for a recorded launch."""
     host = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)
     return predict_plan(host, truth.images[cell.image].facts, cell.request, cell.plan)
 
