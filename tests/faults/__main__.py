@@ -51,7 +51,6 @@ def _run(at: Place, fault: Fault, start: Fault) -> tuple[str, int]:
 
 
 def wrong(fault: dict[str, Any], told: OutputExplanation) -> list[str]:
-    """Return which parts of an explanation are wrong: ``root``, ``class``, ``rank`` or ``retry``."""
     text = " ".join(told.root.text.split()) if told.root else ""
     bad = [] if any(" ".join(root.split()) in text for root in fault["root"]) else ["root"]
     if told.fault is None or told.fault.id not in fault["class"]:

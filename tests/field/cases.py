@@ -217,6 +217,5 @@ def calibration(graded: tuple[Graded, ...]) -> str:
 
 
 def outcomes_of(case: Case) -> dict[Mode, Outcome]:
-    """Return the predicted outcome of toolkit's own plan for each launch mode."""
     verdict = predict(case.host, case.image, case.request)
     return {one.mode: one.outcome for one in verdict.predictions}

@@ -96,7 +96,8 @@ def find(path: str, source: str, words: Words) -> list[Found]:
 
 
 def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
-    """Return one pattern for all expressions as whole lower-case words; a space also matches one line
-    break.
+    """Return one pattern that matches any expression as whole lower-case words.
+
+    A space also matches one line break.
     """
     return re.compile(f"{_BEFORE}(?:{'|'.join(patterns).replace(' ', _SPACE)}){_AFTER}")

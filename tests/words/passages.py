@@ -82,7 +82,10 @@ def _markdown(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_indented(text: str) -> str:
-    """Return Markdown text without code blocks that are indented by four blanks; lists and notes stay."""
+    """Return Markdown text without code blocks that are indented by four blanks.
+
+    Indented text in lists and notes stays, because it is not code.
+    """
     lines, item, before, code = text.split("\n"), False, "", False
     for number, line in enumerate(lines):
         indented = line.startswith("    ")

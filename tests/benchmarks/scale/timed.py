@@ -9,8 +9,6 @@ import msgspec
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """The seconds of each call, and a note about the last result."""
-
     what: str
     seconds: tuple[float, ...]
     note: str = ""
@@ -29,7 +27,7 @@ HEAD = ("| what | median | |", "|---|---|---|")
 
 
 def timed(what: str, call: Callable[[], T], note: Callable[[T], str], rounds: int = 5) -> Taken:
-    """Call a function ``rounds`` times, and return the times; ``note`` describes the last result."""
+    """Time ``rounds`` calls of a function; ``note`` describes the last result."""
     seconds: list[float] = []
     for _ in range(rounds):
         began = time.perf_counter()

@@ -57,7 +57,7 @@ def watched(words: Sequence[str], host: Sequence[str] = (), **env: str) -> Times
 
 
 def table(times: Mapping[str, Sequence[Times]]) -> str:
-    """Return a Markdown table with the medians of each case, and their difference to the case ``by hand``."""
+    """Return a table with the medians of each case, and their difference from the case ``by hand``."""
     lines = [
         "| case | first output | after by hand | ratio | prompt | after by hand |",
         "|---|---|---|---|---|---|",

@@ -10,7 +10,7 @@ READ = "r"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A file server: ``threads`` threads answer metadata operations, and all clients share ``bandwidth``."""
+    """A file server: its ``threads`` answer metadata operations, and all clients share its ``bandwidth``."""
 
     metadata_seconds: float = 0.001
     threads: int = 16

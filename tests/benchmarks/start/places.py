@@ -75,7 +75,6 @@ def _pack(folder: Path, target: Path, first: Sequence[str] = ()) -> None:
 
 
 def _opened(root: Path, packed: Path) -> list[str]:
-    """Return the files of packages that ``import torch`` opens, in the order in which it opens them."""
     trace = packed.parent / "opened"
     python = f"/usr/bin/env PYTHONPATH=/venv/{SITE} /usr/bin/python3.11 -c 'import torch'"
     traced = f"strace -f -qq -e trace=openat -o {trace} chroot {root} {python}"

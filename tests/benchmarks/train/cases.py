@@ -16,7 +16,10 @@ percent.
 """
 _ENDLESS = 1_000_000
 TURNS, TURN = 12, 12.0
-"""Number of turns of each ``held`` program, and seconds per turn; a step takes two or three seconds."""
+"""Number of turns of each ``held`` program, and seconds per turn.
+
+A step takes two or three seconds, so a turn has several steps.
+"""
 _SHORT_STEPS, _SHORT_ITERATIONS = 2, 36
 """Training steps per turn, and number of turns, when the ResNet50 trainer and a plain Keras loop take turns.
 

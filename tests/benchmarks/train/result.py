@@ -20,8 +20,6 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """Results of one run; ``figures`` has all measurements by case name, in the order of the rounds."""
-
     schema: str = "toolkit.bench.train/1"
     image: str
     started: str

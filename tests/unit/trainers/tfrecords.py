@@ -20,7 +20,7 @@ _TABLE = _table()
 
 
 def _checksum(content: bytes) -> bytes:
-    """Return the format's masked CRC-32C of the content: rotated, plus a constant."""
+    """Return the masked CRC-32C of TFRecord files: the checksum rotated, plus a constant."""
     value = 0xFFFFFFFF
     for byte in content:
         value = _TABLE[(value ^ byte) & 255] ^ value >> 8
@@ -46,8 +46,9 @@ def _varint(value: int) -> bytes:
 
 
 def example(image: bytes, label: int, image_key: str = "image/encoded") -> bytes:
-    """Return a serialized tf.train.Example with an image and its label. In its protobuf messages, field 1 of
-    a value has bytes and field 3 has integers.
+    """Return a serialized tf.train.Example with an image and its label.
+
+    In tf.train.Feature, field 1 has bytes and field 3 has integers.
     """
     values = {
         image_key: _field(1, _field(1, image)),

@@ -43,7 +43,6 @@ class Held:
                 self.steps.append((now - seconds, now, seconds * rate))
 
     def wait(self, until):
-        """Wait until ``until()`` is true; exit with the program's output if the program exits first."""
         while not until():
             if self.program.poll() is not None:
                 self.reader.join(5)

@@ -15,7 +15,6 @@ baton, written = Baton(), Metrics.epoch
 
 
 def epoch(self, **values):
-    """Write the epoch's line, and let the other program run before the clock of the next epoch starts."""
     written(self, **values)
     baton.hand_on()
 
