@@ -4,7 +4,6 @@ from pathlib import Path
 
 
 def flip(path: Path, offset: int) -> None:
-    """Change the lowest bit of the byte at ``offset``."""
     with path.open("r+b") as file:
         file.seek(offset)
         (byte,) = file.read(1)

@@ -1,8 +1,7 @@
 """Run toolkit in a process that a server forks, because starting Python takes 30 times as long.
 
-The server has imported all modules that the commands import. The forked process has its own streams,
-environment, working folder and session, and exits like any Python process. Variables such as PYTHONPATH have
-no effect in the process. A test of such a variable must start Python itself.
+The server imports toolkit's modules before it forks. Therefore variables such as PYTHONPATH have
+no effect, and a test of such a variable must start Python itself.
 """
 
 import atexit
@@ -29,8 +28,6 @@ _LONGEST = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A running process that the server forked."""
-
     _status: socket.socket
 
     def wait(self, timeout: float = 60) -> int:
@@ -68,7 +65,6 @@ def start(
 
 
 def run(words: Sequence[object], **more: Any) -> "subprocess.CompletedProcess[bytes]":
-    """Run ``toolkit``, and return its exit status and output; ``more`` are arguments of :func:`start`."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as none:
         status = start(words, [none.fileno(), out.fileno(), err.fileno()], **more).wait()
         out.seek(0)
@@ -78,7 +74,6 @@ def run(words: Sequence[object], **more: Any) -> "subprocess.CompletedProcess[by
 
 @cache
 def _server() -> socket.socket:
-    """Start the server, and return the socket that accepts calls; the server exits with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         server = subprocess.Popen(
@@ -98,10 +93,7 @@ def _server() -> socket.socket:
 
 
 def _import() -> None:
-    """Import all modules of toolkit, except the trainers.
-
-    Then no command needs to import a module later, when a function runs.
-    """
+    """Import all modules now, because commands import some modules only when a function runs."""
     package = import_module("toolkit")
     for found in pkgutil.walk_packages(package.__path__, "toolkit."):
         if not found.name.startswith(("toolkit.trainers", "toolkit.__main__")):
@@ -127,7 +119,7 @@ def _serve(calls: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _kept(fds: list[int]) -> list[int]:
-    """Fork again: the parent sends the child's exit status to the caller; the child returns its streams."""
+    """Fork again; the parent sends the child's exit status to the caller, and only the child returns."""
     *streams, status = fds
     if pid := os.fork():
         for fd in streams:

@@ -15,16 +15,10 @@ _MOST = 64 << 20
 
 
 def index() -> str:
-    """Return the address of the package index that the user's pip is configured for."""
     return (pip_places().index or _PYPI).rstrip("/")
 
 
 def files(project: str) -> tuple[str, ...]:
-    """Return the names of a project's files; an empty tuple if the index does not have the project.
-
-    Raises:
-        Missing: if the index does not answer.
-    """
     try:
         with open_address(f"{index()}/{canonicalize_name(project)}/") as body:
             page = b"".join(iter(body.read, b""))

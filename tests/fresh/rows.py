@@ -1,4 +1,4 @@
-"""Read ``looked.toml``, and compare its rows with the releases in the package index."""
+"""Compare the entries of ``looked.toml`` with the newest releases in the package index."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -19,16 +19,14 @@ from toolkit.versions import parse
 
 LOOKED = Path(__file__).parent / "looked.toml"
 State = Literal["current", "newer", "old"]
-"""State of an entry of ``looked.toml``.
+"""State of an entry of ``looked.toml``, which sets ``days`` and ``why``.
 
 ``newer``: the index has a newer release, but the last comparison was at most ``days`` days ago, or ``why``
-has a reason to stay. ``old`` is a failure: the last comparison was more than ``days`` days ago.
+gives the reason to keep the known release. ``old`` is a failure: the last comparison is older.
 """
 
 
 class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A project of the package index, and the knowledge rows about it."""
-
     project: str
     looked: dt.date
     days: int
@@ -37,7 +35,6 @@ class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     why: str = ""
 
     def known(self) -> str:
-        """Return the newest release from PyPI in the knowledge rows, or the release in this entry."""
         versions = [row.version for row in stacks().rows(self.component) if row.provider == "pypi"]
         return max(versions, key=_number) if versions else self.newest
 
@@ -52,16 +49,12 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of ``looked.toml``."""
-
     package: tuple[Package, ...]
     table: tuple[Table, ...]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the output: ``newest`` is the index's release, ``age`` the days since the last
-    comparison.
-    """
+    """One line of the output; ``age`` is the number of days since the last comparison."""
 
     name: str
     known: str
@@ -73,20 +66,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def looked() -> Looked:
-    """Return the content of ``looked.toml``, with the dates of the last comparisons."""
     return msgspec.toml.decode(LOOKED.read_bytes(), type=Looked)
 
 
 def released(files: Iterable[str]) -> str:
-    """Return the newest release among file names of an index, without pre-releases; empty if there is
-    none.
-    """
     found = {number for number in map(_release, files) if number and not number.is_prerelease}
     return str(max(found)) if found else ""
 
 
 def of_package(package: Package, newest: str, today: dt.date) -> Row:
-    """Return the output line for a package; ``newest`` is empty if the index does not have the package."""
     known, age = package.known(), (today - package.looked).days
     behind = bool(newest) and _number(newest).release > _series(_number(known), newest)
     late = behind and age > package.days and not package.why
@@ -102,16 +90,15 @@ def of_package(package: Package, newest: str, today: dt.date) -> Row:
 
 
 def of_table(table: Table, today: dt.date) -> Row:
-    """Return the output line for a table, from the days since its last comparison."""
     age = (today - table.looked).days
     state: State = "old" if age > table.days else "current"
     return Row(name=table.file, known="", newest="", age=age, days=table.days, state=state)
 
 
 def _series(known: Number, newest: str) -> tuple[int, ...]:
-    """Return the numbers of ``known``, and append the further numbers of ``newest``.
+    """Return the numbers of ``known``, with the last numbers of ``newest`` if ``newest`` has more numbers.
 
-    The known release 13.2 and the newest release 13.2.86 give (13, 2, 86), so 13.2 counts as current.
+    13.2 and 13.2.86 give (13, 2, 86), so 13.2 counts as current.
     """
     return (*known.release, *_number(newest).release[len(known.release) :])
 

@@ -16,7 +16,6 @@ _STATES = {"current": "current", "newer": "newer release", "old": "OLD"}
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows as a text table."""
     cells = [_HEAD, *map(_cells, rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)

@@ -1,4 +1,4 @@
-"""Fixtures with all services, and the assignment of test files to parallel workers."""
+"""Provide the fixtures of all services, and assign test files to parallel workers."""
 
 from pathlib import Path
 
@@ -31,9 +31,7 @@ def pytest_collection_modifyitems(items):
 
 
 class Files(LoadScopeScheduling):
-    """Scheduler that assigns each test file to one worker, because its tests share fixtures and cluster
-    state.
-    """
+    """Assigns each test file to one worker, because its tests share fixtures and a cluster."""
 
     def _split_scope(self, nodeid):
         name = Path(nodeid.partition("::")[0]).stem

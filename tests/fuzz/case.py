@@ -46,7 +46,6 @@ class Outcome:
 
 
 def make(number: int, seed: int, folder: Path) -> tuple[Kind, Path]:
-    """Write the input of a case into a folder; return its kind and its path."""
     chance = random.Random(f"{seed}:{number}")
     (kind,) = chance.choices(KINDS, [kind.weight for kind in KINDS])
     made = kind.make(chance, folder)
@@ -58,7 +57,6 @@ def make(number: int, seed: int, folder: Path) -> tuple[Kind, Path]:
 
 
 def run(number: int, seed: int, folder: Path) -> Outcome:
-    """Make a case and run it within limits of time and memory; check that only files in the cache changed."""
     kind, path = make(number, seed, folder)
     before, begun, rss = _listing(folder), time.process_time(), _peak(reset=True)
     try:
@@ -120,9 +118,7 @@ def _within(seconds: int) -> Iterator[None]:
 
 
 def _peak(*, reset: bool = False) -> int:
-    """Return the peak memory of the process in bytes; with ``reset``, the peak starts again from current
-    memory.
-    """
+    """Return the process's peak memory in bytes; ``reset`` starts a new peak at the current memory."""
     if reset:
         try:
             Path("/proc/self/clear_refs").write_text("5")
@@ -133,7 +129,6 @@ def _peak(*, reset: bool = False) -> int:
 
 
 def _listing(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return the size and time of change of each file below the parent of ``folder``, except the cache."""
     around = folder.parent
     found = {}
     for path in around.rglob("*"):
@@ -210,4 +205,4 @@ KINDS: tuple[Kind, ...] = (
     *locks.KINDS,
     *terminal.KINDS,
 )
-"""All kinds of cases; a module with further kinds defines a tuple ``KINDS``, which is added here."""
+"""All kinds of cases; another module can add its own tuple ``KINDS`` here."""

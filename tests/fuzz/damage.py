@@ -69,7 +69,6 @@ def _flip(out: bytearray, chance: random.Random, other: bytes) -> None:
 
 
 def _number(out: bytearray, chance: random.Random, other: bytes) -> None:
-    """Write the smallest or largest number of a type at a position where a number may be."""
     width = chance.choice((2, 4, 8))
     at = _place(out, chance) & ~(width - 1)
     value = chance.choice(_NUMBERS) & ((1 << 8 * width) - 1)

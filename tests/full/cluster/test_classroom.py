@@ -33,8 +33,6 @@ ON_LOGIN_NODE, ON_TWO_NODES, WITH_DATA, FAILS, CANCELS = "user16", "user17", "us
 
 @dataclass(frozen=True)
 class Laptop:
-    """A learner's machine: a home folder with the teacher's files, and a settings file."""
-
     home: Path
     account: str
 
@@ -48,7 +46,6 @@ class Laptop:
         return {**kept, "HOME": str(self.home)}
 
     def begin(self, *words, teacher=False):
-        """Start toolkit on the learner's or the teacher's machine, with its output in a file."""
         env = None if teacher else self.environment
         with (self.home / "said").open("wb") as said:
             return subprocess.Popen(toolkit.words(*words), cwd=self.home, env=env, stdout=said, stderr=said)
@@ -64,10 +61,7 @@ class Laptop:
         )
 
     def ssh(self, *words):
-        """Run ssh with the key from the teacher.
-
-        The options name the key and the known hosts, because ssh does not look for them in HOME.
-        """
+        """Name the key and the known hosts, because ssh does not look for these files in HOME."""
         folder = self.config.parent
         options = ["-F", "none", "-o", f"UserKnownHostsFile={folder / 'known_hosts'}", "-o", "BatchMode=yes"]
         options += ["-o", "IdentitiesOnly=yes", "-i", str(folder / "id_ecdsa")]
@@ -86,9 +80,8 @@ class Laptop:
 
 
 def on(cluster, user, *words, stdin=None):
-    """Run a command of a user on the login node; return exit status, standard output and standard error."""
     out, err = bytearray(), bytearray()
-    take = lambda o, e: (out.extend(o), err.extend(e))  # noqa: E731 - two words
+    take = lambda o, e: (out.extend(o), err.extend(e))  # noqa: E731
     status = use.execute(cluster, "login", user, words, take, stdin)
     return status, out.decode(), err.decode()
 
@@ -109,7 +102,6 @@ def listen(engine):
 
 @pytest.fixture(scope="module")
 def cluster(engine, listen):
-    """Return the class's cluster, which the teacher's commands create; only the tests of this file use it."""
     with contextlib.suppress(Missing):
         virtual.down(CLASS)
     toolkit("cluster", "up", "--name", CLASS, "--users", str(LEARNERS), "--listen", listen)
@@ -119,7 +111,6 @@ def cluster(engine, listen):
 
 @pytest.fixture(scope="module")
 def shared(cluster, training_sif, few):
-    """Copy the image with its facts, and the data, to a folder that all users can read; return the image."""
     place = ["--cluster", cluster.name]
     toolkit("image", "push", str(training_sif), "/work/shared/images/tf2.21-cpu.sif", "--facts", *place)
     for file in few.iterdir():
@@ -140,7 +131,6 @@ def laptops(cluster, tmp_path_factory):
 
 
 def asked(account, few):
-    """Return the command that a learner launches."""
     spirals = [str(SPIRALS), "--", "--epochs", str(EPOCHS)]
     return {
         ON_TWO_NODES: [spirals[0], "--nodes", "2", *spirals[1:]],
@@ -152,10 +142,6 @@ def asked(account, few):
 
 @dataclass(frozen=True)
 class Lesson:
-    """The result of the lesson: seconds until all jobs finished, and the exit status of each learner's
-    command.
-    """
-
     seconds: float
     codes: dict[str, int]
     cluster: Cluster
@@ -164,9 +150,6 @@ class Lesson:
 
 @pytest.fixture(scope="module")
 def lesson(cluster, shared, laptops, few):
-    """Run the lesson: all users launch and follow a job, one user cancels a job, and one job has a
-    mistake.
-    """
     on(cluster, ON_LOGIN_NODE, "sh", "-c", "cat > ~/spirals.py", stdin=SPIRALS.read_bytes())
     there = f"toolkit launch ~/spirals.py --site virtual --image cluster:tf2.21-cpu -- --epochs {EPOCHS}"
     began = time.monotonic()
@@ -190,7 +173,6 @@ def lesson(cluster, shared, laptops, few):
 
 
 def cancel(laptop, process):
-    """Cancel the learner's job as soon as toolkit has submitted it."""
     deadline = time.monotonic() + 120
     while not any(record["id"] for record in laptop.records()):
         assert process.poll() is None, laptop.said
@@ -268,7 +250,7 @@ def test_one_copy_of_the_image_and_of_the_data_serves_all(lesson):
     assert set(out.split()) == {"/work/shared/data/mnist"}
 
 
-# Among themselves
+# Separate accounts
 
 
 def test_nobody_reads_what_another_has_done(lesson):

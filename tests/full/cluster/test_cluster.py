@@ -58,7 +58,6 @@ apptainer -s build -F /work/box.sif box
 
 @pytest.fixture
 def spare(engine):
-    """Return the name for a cluster that is removed completely after the test."""
     name = f"spare-{uuid.uuid4().hex[:6]}"
     yield name
     with contextlib.suppress(Missing):
@@ -67,7 +66,6 @@ def spare(engine):
 
 @pytest.fixture(scope="module")
 def box(cluster):
-    """Return the path of a SIF file on the cluster that all users can read."""
     status, _, errors = executed(cluster, ["sh", "-c", BOX], user="root")
     assert status == 0, errors
     return "/work/box.sif"

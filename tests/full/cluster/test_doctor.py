@@ -1,4 +1,4 @@
-"""Test the doctor on the virtual cluster, and compare its predictions with real launches."""
+"""Test ``toolkit doctor`` on the virtual cluster, and compare its predictions with real launches."""
 
 import contextlib
 import shutil
@@ -32,7 +32,6 @@ PYTHON = "/opt/toolkit/venv/bin/python3"
 
 @pytest.fixture(scope="module")
 def image(login, training_sif):
-    """Copy the image and the ranks' program to the nodes; return the path of the image."""
     there = "/work/ada/doctor/train.sif"
     login.send(training_sif, there)
     login.write("/work/ada/doctor/rank.py", RANK.encode())

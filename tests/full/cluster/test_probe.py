@@ -48,16 +48,13 @@ def test_all_shells_read_the_same_facts(shell):
 
 
 def _host_facts(shell, **environment):
-    """Return the facts of this machine without its network interfaces, because other tests start clusters,
-    and each cluster adds an interface to this machine.
-    """
+    """Return this machine's facts without network interfaces, because parallel tests add interfaces."""
     host = read(run(shell, **environment).text, "here", NodeChoice("0")).host
     evidence = {fact: text for fact, text in host.evidence.items() if not fact.startswith("interfaces")}
     return msgspec.structs.replace(host, interfaces=(), interfaces_routed=(), evidence=evidence)
 
 
 def _commands(folder, **texts):
-    """Write commands that print recorded answers; return a PATH with these commands first."""
     for name, text in texts.items():
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / name).chmod(0o755)
@@ -179,9 +176,7 @@ printf 'node1|idle|debug*\\nnode2|mixed|debug*\\nnode3|down*|debug*\\n'
 
 @pytest.fixture
 def slurm(tmp_path):
-    """Return a function that writes fake Slurm commands, for states that a real cluster does not enter on
-    request.
-    """
+    """Return a function that fakes states of Slurm that a real cluster does not enter on request."""
 
     def make(nodes="1 2", prepare="", ending="exit 0", scontrol="exit 0"):
         text = SRUN.format(nodes=nodes, prepare=prepare, ending=ending).replace(

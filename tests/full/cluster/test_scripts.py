@@ -1,8 +1,4 @@
-"""Test the scripts that ``make`` runs, in separate folders; fake programs replace Docker and record its
-calls.
-
-``make test`` and ``make demo`` test the scripts with a real engine.
-"""
+"""Test the scripts that ``make`` runs, with a fake ``docker`` and a fake ``toolkit``."""
 
 import os
 import shutil
@@ -19,7 +15,6 @@ from tests.services.program import ROOT
 
 @pytest.fixture
 def checkout(tmp_path):
-    """Return a copy of the files that the scripts need, with a fake ``toolkit`` that records its calls."""
     here = tmp_path / "checkout"
     here.mkdir()
     for name in ("scripts", "recipes"):

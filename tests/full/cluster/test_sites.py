@@ -9,7 +9,6 @@ from tests.services.program import toolkit
 
 @pytest.fixture
 def profile(cluster, tmp_path, monkeypatch):
-    """Return the path of the profile that ``toolkit init`` writes for the cluster in the user's folder."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     toolkit("init", "--yes", "--cluster", cluster.name, "--name", "here")
     return tmp_path / "toolkit" / "sites" / "here.toml"

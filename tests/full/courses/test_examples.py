@@ -73,7 +73,6 @@ def room(training_sif):
 
 
 def furnish(folder, sif, script):
-    """Write a reader's files into a folder: images, and the text ``script`` as train.py."""
     for name in ("my.sif", "tf.sif", "their.sif", "centre.sif"):
         (folder / name).symlink_to(sif)
     (folder / "mynet").mkdir()

@@ -1,1 +1,1 @@
-"""Test every command that reads a file with every kind of garbage instead of the file."""
+"""Test every command that reads a file: toolkit gets each kind of garbage instead of the file."""

@@ -26,7 +26,7 @@ _ASKED = 77
 
 
 class Outcome(NamedTuple):
-    """The result of a call: exit status, standard error, contacted services, and wall time in seconds."""
+    """The result of a call; ``asked`` names the service or the program that the call tried to use."""
 
     code: int
     errors: str
@@ -47,7 +47,6 @@ def load() -> None:
 
 
 def call(words: list[str], folder: Path, seconds: float = SECONDS) -> Outcome:
-    """Run ``toolkit`` with ``words`` in a folder; kill the process at the time limit."""
     errors, asked = folder / ".errors", folder / ".asked"
     began = time.monotonic()
     child = os.fork()

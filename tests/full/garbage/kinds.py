@@ -1,6 +1,4 @@
-"""Make kinds of garbage: files with wrong contents, paths that are not files, and names that are hard to
-print.
-"""
+"""Make garbage: wrong file contents, paths that are not files, and names that are hard to print."""
 
 import gzip
 import io
@@ -18,7 +16,7 @@ _BIG = 1 << 20
 
 
 class Garbage(NamedTuple):
-    """A path of garbage; the error message must contain ``shown``, a part of the path."""
+    """Garbage at ``path``; an error message about it must contain ``shown``, a part of the path."""
 
     kind: str
     path: str
@@ -86,11 +84,9 @@ CONTENTS: dict[str, bytes | Callable[[], bytes]] = {
     "tar-empty": bytes(10240),
     "pgp": b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n",
 }
-"""The content of the file for each kind of garbage."""
 
 
 def make(folder: Path, suffix: str = "") -> list[Garbage]:
-    """Make every kind of garbage in a folder, with file names that end in ``suffix``."""
     found = [_file(folder, kind, f"g-{kind}{suffix}", content) for kind, content in CONTENTS.items()]
     found += _not_files(folder, suffix)
     found += _named(folder, suffix)
@@ -128,7 +124,7 @@ def _not_files(folder: Path, suffix: str) -> list[Garbage]:
 
 
 def _socket(path: Path) -> None:
-    """Make a Unix socket; its path may be longer than the limit of a socket address."""
+    """Bind the socket from its folder, because the whole path may be too long for a socket address."""
     here = Path.cwd()
     os.chdir(path.parent)
     try:

@@ -22,8 +22,6 @@ _STEP = re.compile(r"\d\d:\d\d:\d\d .*|    .*|hint: .*")
 
 
 class Wrong(NamedTuple):
-    """A wrong answer to a call, with the reason why it is wrong."""
-
     slot: str
     kind: str
     why: str
@@ -34,7 +32,6 @@ class Wrong(NamedTuple):
 
 
 def answers(slot: Slot, folder: Path) -> Iterator[tuple[Garbage, Outcome]]:
-    """Run the command of ``slot`` with each kind of garbage as the file; yield the garbage and the result."""
     _place(folder)
     (folder / "g").mkdir()
     for garbage in make(folder / "g", slot.suffix):
@@ -86,7 +83,7 @@ def _fault_of_message(garbage: Garbage, errors: str) -> str:
 
 
 def wrong(slot: Slot, folder: Path) -> tuple[int, list[Wrong]]:
-    """Run the command of ``slot`` on each garbage; return the number of runs, and the wrong answers."""
+    """Return the number of runs of the command of ``slot``, and the wrong answers."""
     found, count = [], 0
     for garbage, outcome in answers(slot, folder):
         count += 1

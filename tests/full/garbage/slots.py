@@ -14,9 +14,7 @@ ONCE = ("--ranks", "1", "--pattern", "(x)")
 RECIPE = "tf2.21-cpu"
 
 CHECKED = frozenset({1, 2})
-"""Exit codes of a command that checks a file: 1 if it recognises nothing in the file, 2 if it cannot read
-it.
-"""
+"""Exit codes of a command that checks a file: 1 for unknown contents, 2 for an unreadable file."""
 FILES = frozenset(CONTENTS) | {"name-newline", "name-escape", "name-not-utf-8", "name-shell"}
 FOLDERS = frozenset({"folder", "full-folder", "root"})
 NEW = frozenset({"missing", "dangling"})
@@ -32,11 +30,11 @@ STREAMS = frozenset({"/dev/null", "/dev/zero", "/dev/full"})
 
 
 class Slot(NamedTuple):
-    """An option or argument that names a file, and a call with it.
+    """A call with garbage for one option or argument that names a file.
 
-    ``valid`` are the kinds of garbage that the option accepts. The command may then continue and contact
-    services. ``codes`` are the allowed exit codes for all other kinds. With ``writes``, the tests skip the
-    folder ``/``, because root can write there.
+    ``valid`` are kinds of garbage with which the command may continue and contact services. ``codes`` are the
+    allowed exit codes for all other kinds. With ``writes``, the tests skip the folder ``/``, because root can
+    write there.
     """
 
     command: str
@@ -106,7 +104,6 @@ _READING = (
     Slot("doctor", "--facts", ("good.sif", "--facts", HERE)),
     Slot("doctor", "--job", ("good.sif", "--facts", "facts.txt", "--job", HERE), ".yaml", NO_JOB),
     _ssh_config("doctor", "good.sif"),
-    # An unknown line is a failed check (exit code 1); an unreadable file is a wrong file (exit code 2).
     Slot("explain", "file", (HERE,), codes=CHECKED),
     Slot("adapt", "file", (HERE,), ".py"),
     Slot("launch", "trainer", (HERE, *NOWHERE, *IMAGE), ".yaml", NO_JOB, case="job file"),

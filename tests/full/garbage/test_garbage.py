@@ -34,8 +34,10 @@ WITHOUT_A_CALL = {
     *(("env add", option) for option in ("--over", "--find-links")),
     ("env remove", "--over"),
 }
-"""Options without a call here. The first needs a job record, and tests/unit/cli/test_gate.py tests it. The
-others need an environment, and have the same check as ``env create``.
+"""Options that no slot calls.
+
+``jobs resume --verify-key`` needs a job record; tests/unit/cli/test_gate.py tests it. The options of ``env``
+need an environment, and have the same check as ``env create``.
 """
 
 
@@ -56,7 +58,6 @@ def _may_name_a_file(parameter: click.Parameter, called: str) -> bool:
 
 
 def _parameters(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, click.Parameter, str]]:
-    """Yield each parameter of every command, with the command's words and the parameter's longest name."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):

@@ -17,7 +17,6 @@ from toolkit.run.docker.engine import BuildOptions, build_image, tag_image
 
 @pytest.fixture(scope="module")
 def theirs(engine):
-    """Build an image that has its own Python and sets PYTHONPATH and a user; return its name."""
     name = f"toolkit-test-theirs:{uuid.uuid4().hex[:8]}"
     base = ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
     # This fake Python only prints its environment and arguments, which shows what toolkit runs.

@@ -25,7 +25,7 @@ def test_it_installs_and_builds_with_the_network_cut_off(engine, tmp_path):
     alone = ["unshare"] if os.geteuid() == 0 else ["unshare", "--map-current-user"]
 
     def cut_off(*words):
-        # The container has the Docker engine's socket, but no network, and neither do builds.
+        # The command reaches the Docker engine's socket without a network. Builds have no network.
         done = subprocess.run(
             [*alone, "--net", *words], env=env, cwd=home, capture_output=True, text=True, timeout=1200
         )

@@ -1,4 +1,4 @@
-"""Let toolkit explain each message of Open MPI's help files in the training image, printed as in a job."""
+"""Test that toolkit explains most messages of Open MPI's help files in the training image."""
 
 import io
 import re
@@ -12,7 +12,7 @@ from toolkit.engine.logs.joblines import Output
 
 _FOLDERS = ("/usr/share/openmpi", "/usr/share/prte")
 _FILE = re.compile(r"/help-(?!cli\b|schizo|\S*(?:shmem|info)|(?:p?run|prte\w*|mpirun)\.txt)[\w-]+\.txt$")
-"""A pattern for files with messages; the other files describe options."""
+"""Pattern of the files with messages; the other files describe options."""
 _HEAD = re.compile(r"^\[([^\]]+)\]\s*$", re.MULTILINE)
 _NO_FAILURE = re.compile(r"(?i)usage|version|warning|copyright|--help|deprecat")
 _VALUES = ((r"%-?\d*l?l?[dui]", "3"), (r"%-?\d*[sS]", "node01"), (r"%0?\d*l?[xX]", "3f"))

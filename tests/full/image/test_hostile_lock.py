@@ -28,7 +28,6 @@ exit 0
 
 @pytest.fixture
 def target(tmp_path):
-    """Return a folder on this machine that all users can write to, the target of the attack."""
     folder = tmp_path / "target"
     folder.mkdir()
     for path in (folder, *list(folder.parents)[:-2]):
@@ -39,9 +38,7 @@ def target(tmp_path):
 
 @pytest.fixture
 def evil(tmp_path, target):
-    """Make a package whose script writes to ``target``, and put it into the cache, as if the user accepted
-    its origin.
-    """
+    """Put a package whose script writes to ``target`` into the cache, as if the user accepted its origin."""
     root = tmp_path / "evil"
     (root / "DEBIAN").mkdir(parents=True)
     (root / "DEBIAN" / "control").write_text(
@@ -92,7 +89,6 @@ def test_a_base_is_made_away_from_the_machine(engine, locked, evil, target, tmp_
 
 
 def test_a_rendered_folder_makes_the_same_base_in_a_container(engine, locked, tmp_path):
-    """Compare the base of ``make-base.sh`` with the base of a build, byte for byte."""
     lock = locked("mpi-only")
     tar = tmp_path / "base.tar"
     write_base(engine, lock, fetch_files(lock.base.packages, Silent()), tar, Silent())

@@ -46,8 +46,6 @@ SMALL_TEXT = (ROOT / "recipes" / f"{SMALL}.toml").read_text()
 
 
 class Heard:
-    """Progress output that records the steps, and ignores the details."""
-
     def __init__(self):
         self.steps = []
 
@@ -65,7 +63,6 @@ def small_lock(locked):
 
 @pytest.fixture(scope="module")
 def small(engine, small_lock):
-    """Build the image of the smallest recipe, and return the recipe."""
     named = recipe.load(SMALL)
     build(engine, named, small_lock, Silent())
     return named
@@ -79,14 +76,10 @@ def small_sif(engine, small, tmp_path_factory):
 
 @pytest.fixture
 def foundation(engine):
-    """Return the name of a base image that the Docker engine has."""
     return base.ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
 
 
 def variant(tmp_path, name, lock, **changes):
-    """Copy the small recipe and its lock under a new name, with ``changes`` in the lock; return the recipe
-    and the lock.
-    """
     file = tmp_path / f"{name}-{uuid.uuid4().hex[:8]}.toml"
     file.write_text(SMALL_TEXT)
     named = recipe.load(str(file))
@@ -106,16 +99,12 @@ def inside(engine, named, *words):
 
 
 def ours(engine):
-    """Return the ids of all containers of builds and conversions."""
     labels = ("toolkit=run", "toolkit=build")
     return {c["Id"] for label in labels for c in engine.api.containers(all=True, filters={"label": label})}
 
 
 def leaves_nothing(engine, before, patience=120.0):
-    """Return whether all containers that are not in ``before`` end within ``patience`` seconds.
-
-    Containers of parallel tests count, too, but they end soon.
-    """
+    """Return whether all new containers end in ``patience`` seconds, also containers of parallel tests."""
     deadline = time.monotonic() + patience
     left = ours(engine) - before
     while left & ours(engine) and time.monotonic() < deadline:
@@ -124,13 +113,12 @@ def leaves_nothing(engine, before, patience=120.0):
 
 
 def owners(engine):
-    """Return for each container with the label toolkit.owner the id of the process that made it."""
     found = engine.api.containers(all=True, filters={"label": "toolkit.owner"})
     return {c["Id"]: int(c["Labels"]["toolkit.owner"].rpartition(":")[2]) for c in found}
 
 
 def of(engine, *processes):
-    """Return the containers of some processes, because parallel tests have containers, too."""
+    """Return only the containers of these processes, because parallel tests have containers, too."""
     return {container for container, owner in owners(engine).items() if owner in processes}
 
 
@@ -369,9 +357,8 @@ class TestConverting:
         digest_file(path).unlink()
         start = path.read_bytes().index(b"hsqs", 32768)
         table = int.from_bytes(path.read_bytes()[start + 72 : start + 80], "little")
-        flip(
-            path, start + table + 6
-        )  # a byte in the names of the first folder, which are in a compressed block after its length
+        # Flip a byte in the compressed names of the first folder, and not in the length before the names.
+        flip(path, start + table + 6)
         done = toolkit("image", "inspect", str(path), ok=False)
         assert done.returncode == 2
         assert done.stdout == ""
@@ -449,8 +436,6 @@ class TestConverting:
 
 
 class TestOnAHostWithApptainer:
-    """Inspect and run the SIF with spython and an Apptainer on PATH, in a container of the builder image."""
-
     def test_it_is_found_inspects_and_runs(self, engine, small_sif, tmp_path, host_with_apptainer):
         copied(small_sif, tmp_path)
         binds = {str(ROOT / "toolkit"): "/src/toolkit:ro", str(spython_folder()): "/src/spython:ro"}
@@ -502,7 +487,6 @@ print(json.dumps({"version": host.version, "recipe": labels.get("toolkit.recipe"
 
 @pytest.fixture(scope="module")
 def host_with_apptainer(engine):
-    """Build an image with Apptainer and Python on PATH, as on a cluster's login node; return its id."""
     contained_apptainer(engine, Silent())
     install = "apt-get update && apt-get install -y --no-install-recommends python3"
     files = {"Dockerfile": f'FROM {BUILDER}\nLABEL toolkit="test"\nRUN {install}'.encode()}
@@ -513,7 +497,6 @@ def host_with_apptainer(engine):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Return a function that mounts a disk of a given size in MiB; mounting needs root or sudo."""
     root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     mounted = []
 
@@ -566,7 +549,6 @@ def start_python(code, *words):
 
 
 def no_sleeper(engine, patience=10.0):
-    """Return whether no build runs ``sleep 300``, after waiting up to ``patience`` seconds."""
     deadline = time.monotonic() + patience
     while True:
         running = [c for c in engine.api.containers() if "sleep 300" in c["Command"]]

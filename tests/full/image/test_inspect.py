@@ -1,4 +1,4 @@
-"""Compare the facts that the inspector reads from real SIF files with answers of the running image."""
+"""Test that the facts that toolkit reads from a SIF equal the answers of the running image."""
 
 import shutil
 import time
@@ -19,7 +19,6 @@ def facts(training_sif):
 
 
 def inside(engine, script: str) -> str:
-    """Run a shell command in the image, and return its output."""
     said: bytes = engine.containers.run(
         f"toolkit/{RECIPE}:latest", ["sh", "-c", script], remove=True, mem_limit="2g", network_mode="none"
     )

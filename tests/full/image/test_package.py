@@ -20,7 +20,6 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
-    """Build and unpack the source distribution, and return its folder."""
     folder = tmp_path_factory.mktemp("sdist")
     python("-m", "hatchling", "build", "-t", "sdist", "-d", str(folder))
     (archive,) = folder.glob(f"{STEM}-*.tar.gz")
@@ -30,7 +29,6 @@ def unpacked(tmp_path_factory):
 
 
 def files(*folders):
-    """Return the paths of all files in these folders of the checkout, except Python's caches."""
     found = (path for folder in folders for path in (ROOT / folder).rglob("*"))
     return {str(p.relative_to(ROOT)) for p in found if p.is_file() and "__pycache__" not in p.parts}
 
@@ -75,7 +73,6 @@ def test_the_source_archive_makes_the_same_wheel(unpacked, wheel, tmp_path):
 
 @pytest.fixture(scope="module")
 def fresh(wheel, tmp_path_factory):
-    """Return a virtual environment with the installed wheel."""
     folder = tmp_path_factory.mktemp("fresh")
     python("-m", "venv", "--without-pip", str(folder))
     python("-m", "pip", "--python", str(folder), "install", "--no-deps", "--quiet", str(wheel))

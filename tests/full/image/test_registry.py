@@ -29,7 +29,6 @@ def registry(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def person(registry, tmp_path, monkeypatch):
-    """Set up a user who is logged in, trusts the registry's CA, and has a separate cache."""
     monkeypatch.setenv("DOCKER_CONFIG", str(registry.log_in(tmp_path / "docker")))
     monkeypatch.setenv("SSL_CERT_FILE", str(registry.ca))
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
@@ -58,7 +57,6 @@ def gate(registry, tmp_path):
 
 @pytest.fixture(scope="module")
 def tiny(engine):
-    """Make an image with one small layer in the Docker engine, and return its name."""
     name = f"toolkit-test-tiny:{uuid.uuid4().hex[:8]}"
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
@@ -76,9 +74,6 @@ def pushed(image, target):
 
 @pytest.fixture
 def apptainer(engine, registry, tmp_path):
-    """Return a function that runs Apptainer in a container with access to the registry, the login, and
-    /out.
-    """
     builder = ensure_builder(engine, Silent())
     login = tmp_path / "docker" / "config.json"
     given = (

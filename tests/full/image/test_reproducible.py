@@ -15,7 +15,6 @@ GIVEN = {"dev", "proc", "sys", ".dockerenv", "etc/hostname", "etc/hosts", "etc/r
 
 
 def tree(engine, image):
-    """Return kind, mode, owner, and content hash of every file in an image."""
     made = engine.api.create_container(image, ["true"], entrypoint=[], labels={"toolkit": "run"})["Id"]
     found = {}
     try:

@@ -1,4 +1,4 @@
-"""Compare toolkit's SIF with Apptainer's SIF of the same image: files, command and variables."""
+"""Test how toolkit's SIF differs from Apptainer's SIF of the same image."""
 
 import json
 import os
@@ -76,7 +76,6 @@ apptainer exec -u --cleanenv /work/ours.sif sh -c 'echo "$ODD"'
 
 @pytest.fixture(scope="module")
 def odd(engine):
-    """Build a small image with unusual files and settings, and return its name."""
     foundation = base.ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
     files = {"Dockerfile": ODD.format(base=foundation).encode()}
     image = build_image(engine, files, "the odd one", Silent(), BuildOptions())
@@ -117,7 +116,7 @@ def test_it_means_the_same_as_the_one_that_apptainer_builds(engine, odd, tmp_pat
 
 
 def sections(lines):
-    """Return the groups of lines before each line ``==``, without diff's line numbers such as ``3c4``."""
+    """Return the lines between the lines ``==``, without diff's line numbers such as ``3c4``."""
     found = [[]]
     for line in lines:
         if line == "==":

@@ -44,7 +44,6 @@ CHECK = 'apptainer key import /w/public.asc && apptainer verify --local "/w/$1"'
 
 
 def image(root):
-    """Write the files that a build from a lock leaves in an image, below the folder ``root``."""
     lock = test_audit.lock()
     base = tuple(chosen for chosen in lock.solution.chosen if chosen.component == "base")
     lock = msgspec.structs.replace(lock, solution=msgspec.structs.replace(lock.solution, chosen=base))
@@ -66,7 +65,6 @@ def apptainer(engine, folder, script, *words):
 
 @pytest.fixture(scope="module")
 def files(engine, tmp_path_factory):
-    """Return a folder with a SIF of Apptainer, a copy that Apptainer signed, and its keys."""
     ensure_builder(engine, Silent())
     folder = tmp_path_factory.mktemp("signatures")
     image(folder / "image")
@@ -89,7 +87,6 @@ def ours(files):
 
 
 def damaged(sif, name):
-    """Return a copy of a SIF with one flipped bit in its file system."""
     copy = sif.with_name(name)
     shutil.copy(sif, copy)
     with copy.open("rb") as file:
@@ -139,7 +136,6 @@ def test_signatures_of_both_stand_beside_each_other(files, ours):
 
 @pytest.fixture
 def whole(files, tmp_path):
-    """Return a SIF of an image that was built from a lock, with SBOM and provenance attached."""
     sif = tmp_path / "image.sif"
     shutil.copy(files / "image.sif", sif)
     assert attachments.attach(sif) == ("sbom.cdx.json", "provenance.intoto.json")

@@ -18,13 +18,11 @@ WRAPPER = ("python", "-m", "toolkit.trainers.gloo", "--")
 
 @pytest.fixture(scope="module")
 def there(on):
-    """Return the path of the image on the cluster."""
     launched(on, "--no-preflight", "--", "true")
     return last_record()["spec"]["image"]
 
 
 def submitted(cluster, folder, script, *options):
-    """Submit a script from its own folder, wait until the job finishes, and return its output."""
     place = f"/work/{cluster.user}/{folder}"
     # Without a job script of toolkit, ranks need a folder on all nodes for their secret.
     submit = shlex.join(["env", f"TOOLKIT_JOB_DIR={place}", "sbatch", "--wait", *options, "job.sh"])

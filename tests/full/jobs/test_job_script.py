@@ -20,7 +20,6 @@ STOPS = (
 
 @pytest.fixture
 def plain(cluster, training_sif):
-    """Return options of ``toolkit launch`` for a job of one rank without MPI."""
     return ["--cluster", cluster.name, "--image", str(training_sif), "--no-preflight", "--no-follow"]
 
 
@@ -30,7 +29,6 @@ def submitted(*words):
 
 
 def shown(cluster, record, wanted, seconds=90):
-    """Wait until Slurm's description of a job matches ``wanted``, and return the description."""
     deadline = time.monotonic() + seconds
     while True:
         said = on_login(cluster, f"scontrol show job {record['id']}")

@@ -32,12 +32,11 @@ def login(cluster):
 
 @pytest.fixture(scope="module")
 def on(box):
-    """Return options of ``toolkit launch`` for the cluster and a small image."""
     return box
 
 
 class Cutting(Silent):
-    """Progress output that cuts the SSH connection when an upload reaches each value in ``at``."""
+    """Progress output that cuts the SSH connection when an upload reports each text in ``at``."""
 
     def __init__(self, cluster, at):
         self.cluster, self.at, self.steps = cluster, list(at), []
@@ -105,7 +104,7 @@ def test_a_submission_whose_answer_is_cut_off_is_found_and_is_not_made_twice(clu
         cut(cluster)
         cut_at = time.monotonic()
         out, said = process.communicate(timeout=60)
-        assert time.monotonic() - cut_at < 9  # the answer did not come from sbatch
+        assert time.monotonic() - cut_at < 9  # sbatch sleeps 9 s, so it has not answered yet
     finally:
         login.write("/home/ada/.bashrc", profile)
     assert process.returncode == 0, said
@@ -198,7 +197,6 @@ def test_the_place_in_the_queue_is_told(cluster, on, login):
 
 @pytest.fixture
 def open_one(cluster, tmp_path):
-    """Open a shared SSH connection, and yield the path of its SSH configuration."""
     config = tmp_path / "config"
     socket = f"/tmp/shared-{uuid.uuid4().hex[:8]}"
     text = cluster.ssh_config.read_text()

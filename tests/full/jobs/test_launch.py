@@ -1,6 +1,4 @@
-"""Test a launch on a real cluster from doctor to result: job script, sbatch, srun, Singularity, MPI,
-Horovod.
-"""
+"""Test a launch on a real cluster, from ``toolkit doctor`` to the job's result."""
 
 import json
 import os
@@ -14,7 +12,7 @@ from tests.services.program import ROOT, toolkit
 
 
 def run_folder(script):
-    """Return the job folder that a script binds; the folder exists only after the launch."""
+    """Return the job folder that a script mounts; the folder exists only after the launch."""
     return re.search(r"--bind (\S*/runs/\S+)", script)[1]
 
 

@@ -45,10 +45,7 @@ def test_modes_that_fail_fail_as_predicted_and_are_explained(cluster, training_s
 
 @pytest.fixture
 def without_time_zone(cluster):
-    """Remove /etc/localtime from the nodes, as on a minimal system; restore it afterwards.
-
-    Apptainer mounts this file by default.
-    """
+    """Remove /etc/localtime, which Apptainer mounts by default, from the nodes as on a minimal system."""
 
     def move(source, target):
         for node in ("node1", "node2"):

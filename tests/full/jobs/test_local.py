@@ -13,13 +13,11 @@ PRINT = "import os; print('rank', os.environ.get('OMPI_COMM_WORLD_RANK', os.envi
 
 @pytest.fixture(scope="module")
 def there(cluster, training_sif):
-    """Return the path of the training image on the cluster."""
     launched(["--cluster", cluster.name, "--image", str(training_sif)], "--no-preflight", "--", "true")
     return last_record()["spec"]["image"]
 
 
 def local(cluster, there, *words, before="", after=""):
-    """Launch on the login node without Slurm; return the output and the exit status."""
     import shlex
 
     line = shlex.join(["toolkit", "launch", "--local", "--image", there, *words])

@@ -1,4 +1,4 @@
-"""Repeat a few recorded launches of the matrix, and compare their outcomes with the engine's predictions."""
+"""Test that toolkit predicts the outcomes of a few launches of tests/matrix."""
 
 import pytest
 

@@ -68,10 +68,7 @@ def test_a_study_whose_job_is_killed_goes_on_and_becomes_a_page(cluster, trainin
 def test_a_study_that_is_cut_off_killed_and_interrupted_loses_no_run_and_runs_none_twice(
     on, cluster, tmp_path
 ):
-    """Cut the connections of ``toolkit scale`` and kill it; do both again; Slurm continues the jobs.
-
-    The third start must complete the study, and no job may run a second time.
-    """
+    """Cut the connections of ``toolkit scale`` and kill it, twice; the third start completes the study."""
     study = tmp_path / "study"
     ran = f"/work/ada/{tmp_path.name}.ran"
     line = f"[ $SLURM_PROCID = 0 ] && echo $SLURM_JOB_ID >> {ran}; sleep 6; echo speed: {{ranks}}00"

@@ -1,6 +1,4 @@
-"""Test a secret value on a real cluster: all ranks get it, but no argument list, script or record contains
-it.
-"""
+"""Test that all ranks get a secret value, but no argument list, script or record contains it."""
 
 import hashlib
 import shlex
@@ -18,9 +16,7 @@ TOLD = 'echo "arrived $(printf %s "$MY_SECRET" | sha256sum | cut -c1-16) $PLAIN"
 
 
 def with_text(text):
-    """Return the argument lists that contain ``text``, from all processes on this machine and in the nodes'
-    containers.
-    """
+    """Return the argument lists that contain ``text``, on this machine and in the nodes' containers."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:

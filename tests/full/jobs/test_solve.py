@@ -1,4 +1,4 @@
-"""Compare the solver's solution with the image that was built from it."""
+"""Test that an image has the versions and the launch mode that the solver chose for it."""
 
 import json
 
@@ -23,7 +23,6 @@ LEFT = ("base", "python", "keras")
 
 @pytest.fixture(scope="module")
 def solution(training_sif):
-    """Return the solver's solution in the image's lock."""
     return load_lock(RECIPE).solution
 
 

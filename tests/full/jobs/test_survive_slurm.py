@@ -1,7 +1,4 @@
-"""Test trainings on two nodes that faults disturb: each must reach the accuracy of an undisturbed training.
-
-The trainings are long enough for a test to kill processes, cut connections, fill disks and restart services.
-"""
+"""Test that trainings on two nodes reach the accuracy of an undisturbed training despite faults."""
 
 import json
 import re
@@ -28,7 +25,6 @@ NOISE = 0.015
 
 @pytest.fixture(scope="module")
 def data(mnist, tmp_path_factory):
-    """Return a folder with a part of MNIST."""
     folder = tmp_path_factory.mktemp("part")
     for part, count in (("train", TRAIN), ("t10k", TEST)):
         images, labels = f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"
@@ -39,8 +35,6 @@ def data(mnist, tmp_path_factory):
 
 
 class Run:
-    """A training, the ``toolkit launch`` process that follows it, and the job's files."""
-
     def __init__(self, cluster, *words):
         self.cluster, self.said = cluster, []
         before = len(json.loads(toolkit("jobs", "list", "--json").stdout)["jobs"])
@@ -55,8 +49,6 @@ class Run:
         self.said.extend(line.rstrip("\n") for line in self._process.stderr)
 
     def submitted(self):
-        """Wait until Slurm has given the job an id, and return the record."""
-
         def there():
             found = json.loads(toolkit("jobs", "list", "--json").stdout)["jobs"]
             self.record = found[-1] if len(found) > self._before and found[-1]["id"] else None
@@ -66,12 +58,10 @@ class Run:
         return self
 
     def after(self, epochs):
-        """Wait until ``epochs`` epochs are in the metrics."""
         until(lambda: len(self.lines("epoch")) >= epochs, 150, self.said)
         return self
 
     def end(self, seconds=240):
-        """Wait until the launch finishes, and return its exit status and output."""
         try:
             status = self._process.wait(seconds)
         finally:
@@ -99,7 +89,6 @@ class Run:
 
 
 def on_node(cluster, node, line):
-    """Run a shell command as root on a node, and return its output."""
     said = bytearray()
     use.execute(cluster, node, "root", ("sh", "-c", line), lambda out, err: said.extend(out + err))
     return said.decode()
@@ -115,8 +104,6 @@ def until(ready, seconds, said=()):
 
 @pytest.fixture(scope="module")
 def launch(cluster, training_sif, data, begun):
-    """Return a function that starts ``toolkit launch`` with a training, and returns a :class:`Run`."""
-
     def go(*options, epochs=EPOCHS, image=training_sif, nodes=2):
         where = ("--cluster", cluster.name, "--image", str(image), "--data", str(data), "--no-preflight")
         size = ("--nodes", str(nodes), "--time", "10", "--warning", "0")
@@ -142,7 +129,6 @@ def _nothing_goes_on(begun):
 
 @pytest.fixture(scope="module")
 def undisturbed(launch):
-    """Return the test accuracy of an undisturbed training."""
     run = launch().submitted()
     assert run.end()[0] == 0, run.said
     return run.lines("result")[0]["test_accuracy"]
@@ -150,10 +136,6 @@ def undisturbed(launch):
 
 @pytest.fixture
 def whole(undisturbed):
-    """Return a check that a training used all samples once per pass, and is as accurate as an undisturbed
-    one.
-    """
-
     def check(run, epochs=EPOCHS, resumed=1):
         done = run.lines("epoch")
         assert [line["epoch"] for line in done] == list(range(1, epochs + 1))
@@ -175,7 +157,6 @@ def mended(cluster):
 
 
 def resume(run):
-    """Resume a run with ``toolkit jobs resume``, and wait until the training finishes."""
     toolkit("jobs", "resume", run.record["key"])
     toolkit("jobs", "wait", run.record["key"], timeout=240)
 
@@ -217,7 +198,7 @@ def test_connections_that_are_cut_and_a_controller_that_is_restarted_take_nothin
 
 def test_a_rank_that_is_killed_ends_the_job_and_the_next_goes_on(cluster, launch, whole):
     run = launch().submitted().after(2)
-    # The brackets in the pattern prevent that it matches the shell of this command.
+    # With the brackets, the pattern does not match the shell that runs pkill.
     on_node(cluster, "node2", "pkill -KILL -n -f '[p]ython -m toolkit.trainers.mnist'")
     before = len(run.lines("epoch"))
     status, said = run.end()

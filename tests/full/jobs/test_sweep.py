@@ -1,6 +1,4 @@
-"""Test a sweep of a user's script, from this machine and from the login node, including its table and
-files.
-"""
+"""Test sweeps of a user's script from this machine and from the login node."""
 
 import csv
 import json

@@ -1,6 +1,4 @@
-"""Test that no job whose ranks do not find each other counts as completed, even if the user forces the
-launch.
-"""
+"""Test that toolkit never counts a job as completed if its ranks do not find each other."""
 
 import json
 import shlex
@@ -42,7 +40,6 @@ def test_a_program_whose_ranks_stay_alone_is_not_completed(engine, cluster, name
 
 @pytest.fixture(scope="module")
 def user_site(cluster, tmp_path_factory):
-    """Install MPICH and an mpi4py for it into the home folder, for the Python of the training image."""
     folder = tmp_path_factory.mktemp("local")
     python = load_lock(RECIPE).solution.versions["python"]
     words = ["--python-version", python, "--prefix", str(folder), "mpich==4.3.1", "mpi4py==4.1.2"]

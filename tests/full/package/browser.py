@@ -26,7 +26,6 @@ class Browser:
             self._send(f"{domain}.enable")
 
     def open(self, url: str, width: int) -> None:
-        """Open a page in a window of ``width`` pixels, and wait until the page is loaded."""
         self._send(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
         )
@@ -39,13 +38,11 @@ class Browser:
         self._send("Emulation.setEmulatedMedia", media="", features=[wish])
 
     def evaluate(self, code: str) -> Any:
-        """Return the value of a JavaScript expression in the page."""
         found = self._send("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
     def wait(self, condition: str) -> None:
-        """Wait until a JavaScript expression is true in the page."""
         poll = f"""new Promise((done, failed) => {{
             const end = Date.now() + {1000 * _SECONDS};
             const look = () => ({condition}) ? done(true)
@@ -87,7 +84,6 @@ class Browser:
 
 @contextmanager
 def opened(profile: Path) -> Iterator[Browser]:
-    """Start Debian's ``chromium`` with an empty profile, and stop it after the ``with`` block."""
     program = shutil.which("chromium")
     assert program, "apt-get install chromium"
     requests, ours = os.pipe()

@@ -1,6 +1,4 @@
-"""Test the installation of the wheel by pip, uv and pipx, with old Pythons and with a Python that uv
-manages.
-"""
+"""Test the installation of the wheel with pip, uv and pipx, and with different Pythons."""
 
 import platform
 import subprocess
@@ -36,7 +34,6 @@ def user(tmp_path):
 
 
 def works(program: Path, folder: Path) -> None:
-    """Check that an installed program runs without the checkout and with an empty PATH."""
     env = {"HOME": str(folder), "PATH": NO_COMPILER}
     assert ran([str(program), "--version"], env, folder).stdout == VERSION
     golden = ROOT / "tests" / "golden" / "tf2.15-cpu.Dockerfile"
@@ -44,13 +41,11 @@ def works(program: Path, folder: Path) -> None:
 
 
 def environment(folder: Path) -> Path:
-    """Create a virtual environment with pip only, and return the path of its Python."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=300)
     return folder / "bin" / "python"
 
 
 def metadata(wheel: Path):
-    """Return the metadata in the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         text = archive.read(f"{STEM}-{__version__}.dist-info/METADATA")
     return BytesParser().parsebytes(text)

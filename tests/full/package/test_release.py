@@ -41,7 +41,6 @@ def release(folder, **env):
 
 
 def refused(folder):
-    """Run a release that must fail, check that it writes nothing, and return its message."""
     done = release(folder)
     assert done.returncode == 1, done.stdout
     assert not (folder / "build" / "release").exists()
@@ -57,9 +56,6 @@ def edit(file, pattern, text):
 
 @pytest.fixture
 def repository(tmp_path):
-    """Return a copy of this checkout as a repository with one commit and no tags; its changelog describes its
-    version.
-    """
     folder = tmp_path / "repository"
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")

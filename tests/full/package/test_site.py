@@ -32,7 +32,6 @@ QUERIES = [
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Build the documentation site, and return its folder."""
     folder = tmp_path_factory.mktemp("site")
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     subprocess.run(words, cwd=ROOT, check=True)
@@ -103,7 +102,6 @@ def test_the_switch_chooses_dark_colours_and_the_next_page_keeps_them(site, brow
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Write the page of a scaling study, and return its path."""
     folder = tmp_path_factory.mktemp("study")
     data = ROOT / "tests" / "unit" / "study" / "data" / "bsc"
     words = [sys.executable, "-m", "toolkit", "report", str(data), "-o", str(folder)]

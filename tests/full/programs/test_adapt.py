@@ -15,10 +15,11 @@ from toolkit.job.adapt import adapt
 from toolkit.run.docker.containers import Box, run_once
 
 WITHIN = 0.01
-"""The accuracy that two nodes may lose: their ranks take half as many steps, with twice the learning rate."""
+"""Largest loss of accuracy on two nodes, whose ranks take half as many steps at twice the learning rate."""
 APART = {"keras3_ops", "keras_two_models"}
-"""Scripts that the test skips: keras3_ops needs Keras 3; in keras_two_models, all ranks write the same file
-in a line that adapt leaves unchanged.
+"""Scripts that the test skips.
+
+keras3_ops needs Keras 3. In keras_two_models, all ranks write the same file in a line that adapt keeps.
 """
 IMAGES = {"horovod": ready.RECIPE, "torch": "torch-cpu"}
 _OWNER = f"{os.getuid()}:{os.getgid()}"
@@ -40,8 +41,6 @@ torch.save(parts, "mnist.pt")
 
 @pytest.fixture(scope="module")
 def boxed(engine, locked):
-    """Return a function that mounts a folder in a container, runs a command there, and returns the output."""
-
     def run(recipe, folder, *words):
         locked(recipe)
         ready.training_sif(recipe)
@@ -56,9 +55,7 @@ def boxed(engine, locked):
 
 @pytest.fixture(scope="module")
 def digits(boxed, mnist, tmp_path_factory):
-    """Return a file of digits for each kind of program. The file has 4,157 digits for testing and 9,001 for
-    training, which two ranks cannot divide evenly.
-    """
+    """Return a file per kind of program with 9,001 training digits, which two ranks cannot divide evenly."""
     folder = tmp_path_factory.mktemp("digits")
 
     def read(name, offset):
@@ -81,9 +78,7 @@ def digits(boxed, mnist, tmp_path_factory):
 
 
 def seeded(text):
-    """Return a script that sets a fixed seed before it imports its framework, so that each run gives the same
-    accuracy.
-    """
+    """Return the script with a fixed seed, so that each run gives the same accuracy."""
     first = re.search(r"^(?:import|from) (torch|tensorflow|keras)\b", text, re.MULTILINE)
     torch = first[1] == "torch"
     line = "import torch; torch.manual_seed(1)" if torch else "import keras; keras.utils.set_random_seed(1)"

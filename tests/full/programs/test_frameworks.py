@@ -19,7 +19,7 @@ SCRIPTS = {
     "JAX": ("jax-cpu", "python", "jax_auto.py"),
     "TensorFlow": (ready.RECIPE, "python", "mwms.py"),
 }
-"""Recipe of the image, and command, for each script."""
+"""The image's recipe and the command of each script."""
 SHAPES = [(2, 1), (1, 2), (2, 2)]
 """Numbers of nodes and of ranks per node."""
 
@@ -53,7 +53,6 @@ def test_options_of_torchrun_give_the_size_of_the_job(cluster, locked, tmp_path)
 
 @pytest.fixture(scope="module")
 def with_packages(locked, tmp_path_factory):
-    """Return the path of an environment file that adds Lightning and accelerate to the PyTorch image."""
     locked("torch-cpu")
     folder = tmp_path_factory.mktemp("packages")
     (folder / "requirements.txt").write_text("lightning\naccelerate\n")

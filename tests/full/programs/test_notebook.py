@@ -1,4 +1,4 @@
-"""Test Jupyter on a compute node of a real cluster; a browser can reach the node only by a tunnel."""
+"""Test ``toolkit notebook``: Jupyter runs on a compute node that a browser reaches only through a tunnel."""
 
 import contextlib
 import http.client
@@ -23,9 +23,7 @@ JUPYTER = "jupyter-server==2.17.0"
 
 @pytest.fixture(scope="module")
 def packages(cluster, training_sif, tmp_path_factory):
-    """Install Jupyter for the image's Python into a folder on the cluster, as docs/notebook.md says; return
-    it.
-    """
+    """Install Jupyter for the image's Python into a folder on the cluster, as docs/notebook.md says."""
     folder, there = tmp_path_factory.mktemp("jupyter"), f"/work/{cluster.user}/jupyter"
     python = ".".join((inspect(training_sif).python or "").split(".")[:2])
     install = [
@@ -46,7 +44,6 @@ def packages(cluster, training_sif, tmp_path_factory):
 
 @contextlib.contextmanager
 def opened(*words):
-    """Start `toolkit notebook`, wait until Jupyter answers, and yield the process and its output."""
     process = subprocess.Popen(
         toolkit.words("notebook", "--json", *words),
         cwd=ROOT,
@@ -66,14 +63,12 @@ def opened(*words):
 
 
 def closed(process):
-    """Interrupt a process as Ctrl-C does; return the exit status and the error output."""
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
     return process.returncode, said
 
 
 def status(url, token=None):
-    """Request Jupyter's status; return the HTTP status and the answer."""
     address = urllib.parse.urlsplit(url).netloc
     headers = {"Authorization": f"token {token}"} if token is not None else {}
     connection = http.client.HTTPConnection(address, timeout=30)

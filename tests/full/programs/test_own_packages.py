@@ -1,6 +1,4 @@
-"""Test the commands of docs/howto/own-packages.md as an ordinary user on a login node, and test that toolkit
-refuses a launch with a changed image.
-"""
+"""Test that the commands of docs/howto/own-packages.md work for an ordinary user on a login node."""
 
 import io
 import posixpath
@@ -29,14 +27,12 @@ SECONDS = 300.0
 
 
 def commands():
-    """Return the page's toolkit commands in order, except commands for signatures."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     return [line.strip() for line in lines if re.match(r"    toolkit (env|launch|doctor)", line)]
 
 
 @pytest.fixture(scope="module")
 def folder(cluster, training_sif, login, tmp_path_factory):
-    """Return a user's folder on the cluster with an image, a script, a project and wheels."""
     launched(["--cluster", cluster.name, "--image", str(training_sif)], "--no-preflight", "--", "true")
     image = last_record()["spec"]["image"]
     here = f"/work/{cluster.user}/packages"
@@ -91,7 +87,6 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 
 
 def shell(login, folder, line):
-    """Run a shell command in the user's folder, and return its exit status and output."""
     done = login.run(Command.of("bash", "-lc", f"cd {folder} && {OFFLINE} && {line}", timeout=SECONDS))
     return done.status, done.text + done.errors
 

@@ -1,4 +1,4 @@
-"""Test users' programs: one command runs each on two nodes, or toolkit refuses it before it submits a job."""
+"""Test that toolkit runs each user's program on two nodes, or refuses it before the submission."""
 
 import pytest
 
@@ -10,7 +10,6 @@ from tests.services.programs import PROGRAMS
 
 @pytest.fixture(scope="module")
 def there(on):
-    """Return the path of the training image on the cluster."""
     launched(on, "--no-preflight", "--", "true")
     return last_record()["spec"]["image"]
 
@@ -27,7 +26,6 @@ def test_a_program_on_the_login_node_runs_where_it_is_or_is_refused(name, cluste
 
 @pytest.fixture(scope="module")
 def facts(cluster, tmp_path_factory):
-    """Return a file with the facts of the cluster."""
     file = tmp_path_factory.mktemp("facts") / "facts.json"
     toolkit("probe", "--cluster", cluster.name, "-o", str(file))
     return file

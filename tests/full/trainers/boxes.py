@@ -19,7 +19,6 @@ class TrainerBox:
         self._engine, self._recipe, self.out, self._env = engine, recipe, out, env
 
     def __call__(self, lines, data=None, timeout=600):
-        """Run shell commands, which see ``data`` as ``/data``; return the exit status and the output."""
         binds = {
             str(ROOT / "toolkit"): "/opt/toolkit/lib/toolkit:ro",
             str(SCRIPTS): "/test:ro",
@@ -35,8 +34,5 @@ class TrainerBox:
         return done.status, "\n".join(done.lines)
 
     def records(self, name):
-        """Return the lines of the metrics in a subfolder of ``out``, without the line with the start
-        times.
-        """
         lines = (self.out / name / "metrics.jsonl").read_text().splitlines()
         return [one for one in map(json.loads, lines) if one["record"] != "start"]

@@ -1,4 +1,4 @@
-"""Test the effect of each learning option: compare with published formulas, one process, and the metrics."""
+"""Test each learning option against published formulas, a training in one process, and the metrics."""
 
 import json
 import math
@@ -61,8 +61,6 @@ def mirrored(program):
 
 @pytest.fixture(scope="module")
 def train(inside, few, tmp_path_factory):
-    """Return a function that trains MNIST on a few images, and returns the output folder and the output."""
-
     def run(*options, ranks=1):
         out = tmp_path_factory.mktemp("out")
         launcher, strategy = (TWO, "horovod") if ranks == 2 else ((), "single")

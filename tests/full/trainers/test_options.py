@@ -1,4 +1,4 @@
-"""Test the options of all trainers with each strategy, if no other test shows their effect."""
+"""Test the trainers' options with each strategy, except options that other tests cover."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,6 @@ BUSY = 900.0
 
 @pytest.fixture(scope="module")
 def everywhere(inside, tmp_path_factory):
-    """Run everywhere.py with all strategies, and return the result of each strategy by name."""
     binds = {PROGRAMS: "/tests:ro", tmp_path_factory.mktemp("everywhere"): "/out"}
     done = inside("sh", "/tests/everywhere.sh", binds=binds, env=SETTINGS, timeout=BUSY)
     told = [json.loads(line.removeprefix("RESULT ")) for line in done.lines if line.startswith("RESULT ")]
@@ -79,7 +78,6 @@ def test_a_batch_is_found_by_trial_with_each_strategy_and_is_the_same_on_all_ran
 
 @pytest.fixture(scope="module")
 def options(inside, tmp_path_factory):
-    """Run options.py in the image, and return its results and its output."""
     out, data = (tmp_path_factory.mktemp(name) for name in ("options", "pictures"))
     binds = {PROGRAMS: "/tests:ro", out: "/out", data: "/data"}
     done = inside("python", "/tests/options.py", binds=binds, env=SETTINGS)

@@ -1,7 +1,4 @@
-"""Test the data sources and the DataDistributor in the training image, with TensorFlow and mpi4py.
-
-Each of the two programs below runs once in a container, and the tests check its output.
-"""
+"""Test the data sources and the DataDistributor in the training image, with TensorFlow and mpi4py."""
 
 import json
 
@@ -144,9 +141,7 @@ def answer(ran):
 
 @pytest.fixture(scope="module")
 def cifar10(tmp_path_factory):
-    """Return a folder in CIFAR-10's format, with ten records per file; test_data downloads the full data
-    set.
-    """
+    """Return a small folder in CIFAR-10's format; test_data.py tests the full data set."""
     folder = tmp_path_factory.mktemp("cifar")
     for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
         (folder / f"{name}.bin").write_bytes(b"".join(bytes((kind,)) + bytes(3072) for kind in range(10)))
@@ -198,8 +193,8 @@ def distance(one, other):
 def test_the_centre_is_the_middle_seven_eighths_of_the_shorter_side(found):
     image = found["centre"][0]
     assert all(one == image for one in found["centre"])
-    # The image has 120 rows and 100 columns, each brighter by 2 than the one before; the crop has the middle
-    # 88.
+    # Each of the 120 rows and 100 columns is brighter by 2 than the previous one. The crop has the middle 88
+    # rows and columns.
     top, left = image[0][0][0], image[0][0][1]
     bottom, right = image[-1][-1][0], image[-1][-1][1]
     assert abs(top - 2 * (16 + 88 / 32)) <= 2
@@ -212,7 +207,8 @@ def test_small_images_are_moved_by_up_to_four_pixels_and_mirrored_half_of_the_ti
     moves, mirrored = set(), 0
     whole = found["small"]
     for image in found["moved"]:
-        # Augmentation only shifts the middle of the image, so each row and column is still brighter by 2.
+        # Augmentation only shifts the middle of the image, so each row and column is still brighter by 2 than
+        # the previous one.
         down, across = image[16][16][0] - whole[16][16][0], image[16][17][1] - image[16][16][1]
         mirrored += across < 0
         moves.add(down // 2)

@@ -13,9 +13,7 @@ BUSY = 1200.0
 """Limit in seconds for many starts of up to four ranks, on a machine that has other work, too."""
 
 TOLERANCE = 1e-6
-"""Largest allowed difference of a weight after 20 steps in float32; the order of additions differs between
-strategies, and 2e-7 was measured.
-"""
+"""Largest allowed difference of a weight: another order of additions gave 2e-7 in 20 steps in float32."""
 
 PIPELINES = """
 import contextlib, io
@@ -42,7 +40,6 @@ def results(done):
 
 @pytest.fixture(scope="module")
 def trained(inside, tmp_path_factory):
-    """Train 20 steps of 32 images with each strategy, and return the results by strategy."""
     out = tmp_path_factory.mktemp("trained")
     done = inside("sh", "/test/equal.sh", binds={SCRIPTS: "/test:ro", out: "/out"}, timeout=BUSY)
     found = results(done)
@@ -110,11 +107,7 @@ def test_the_plugins_calls_aggregate_for_several_teams(inside, tmp_path):
 
 @pytest.fixture(scope="module")
 def pipelines(inside, few):
-    """Return the number of micro-batches and the first and last loss of each pipeline run, by name and
-    devices.
-
-    Also return the lines that say how much the losses of one and of two devices differ.
-    """
+    """Return the number of micro-batches and the losses of each run, and the lines that compare the runs."""
     done = inside("python", "-c", PIPELINES, binds={few: "/data:ro"})
     assert done.ok, done.lines
     form = re.compile(
@@ -145,7 +138,6 @@ def test_pieces_steps_batch_and_rate_of_the_pipeline_are_those_that_were_asked_f
 
 @pytest.fixture(scope="module")
 def ended(inside, tmp_path_factory):
-    """Run jobs that start wrongly, fail, are stopped, or lose ranks; return how each exited."""
     out = tmp_path_factory.mktemp("ended")
     names = (
         "multiworker-killed",

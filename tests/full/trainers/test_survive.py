@@ -1,8 +1,4 @@
-"""Test that a training that was stopped, killed or ran out of disk space resumes, and reaches the result of
-an undisturbed training.
-
-A training stops after its first 32 steps if the file ``stop-asked`` exists when the training starts.
-"""
+"""Test that a stopped, killed or failed training resumes and reaches the result of an undisturbed one."""
 
 import json
 
@@ -69,7 +65,6 @@ def run(inside, few):
 
 @pytest.fixture(scope="session")
 def undisturbed(run, tmp_path_factory):
-    """Return the output folders of undisturbed trainings with one rank and with two ranks."""
     folders = {}
     for ranks, words in ((1, ONE), (2, TWO)):
         folders[ranks] = tmp_path_factory.mktemp(f"undisturbed-{ranks}-")
@@ -103,7 +98,7 @@ def learnt(folder):
 
 
 def stop(run, out, words):
-    (out / "stop-asked").touch()
+    (out / "stop-asked").touch()  # with this file, a training stops after its first 32 steps
     done = run(out, *words)
     (out / "stop-asked").unlink()
     told = [line for line in done.lines if line.startswith("mnist: stopped on request")]

@@ -71,8 +71,6 @@ def out(tmp_path):
 
 @pytest.fixture
 def train(inside, out):
-    """Return a function that trains on the data in a folder; ``ranks`` is 1 or 2."""
-
     def run(data, *options, ranks=1, where=None, **more):
         launcher, strategy = (TWO, "horovod") if ranks == 2 else ((), "single")
         target = where or out
@@ -145,7 +143,6 @@ def test_a_training_that_diverges_ends_in_one_line_and_status_1(train, few, out)
 
 
 def ranks_with_data_of_their_own(inside, folders, out):
-    """Start two ranks, each of which reads its own folder."""
     out.mkdir()
     script = f"exec {' '.join(TRAIN)} --strategy horovod --data /data$OMPI_COMM_WORLD_RANK"
     binds = {folder: f"/data{rank}:ro" for rank, folder in enumerate(folders)}

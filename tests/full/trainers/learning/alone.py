@@ -72,7 +72,7 @@ class Four(Alone):
 
 
 def with_fewer():
-    """Return the learning rate of four ranks, and of one rank that resumes the training of four ranks."""
+    """Return the learning rate of four ranks, and of one rank that resumes their training."""
     learning = Learning(0.1, optimizer="sgd", warmup_epochs=1.0).of_batch(small.BATCH)
     four, one = (small.loop(world, learning) for world in (Four(), WORLD))
     for number in range(2):
@@ -223,7 +223,6 @@ def dropout():
 
 
 def pooled(**options):
-    """Return a model with a convolution before a pooling; each call gives the same weights."""
     layers = tf.keras.layers
     tf.keras.utils.set_random_seed(4)
     around = {
@@ -244,8 +243,6 @@ def pooled(**options):
 
 
 def slopes(model, images):
-    """Return a model's output in training, and the gradients of all its weights."""
-
     @tf.function
     def both():
         with tf.GradientTape() as tape:
@@ -305,7 +302,6 @@ def pooling():
 
 
 def normalised(*, axis=-1, trainable=True, shown=False, **options):
-    """Return a model with a normalisation after a convolution; each call gives the same weights."""
     layers = tf.keras.layers
     tf.keras.utils.set_random_seed(5)
     inputs = layers.Input((9, 9, 2))

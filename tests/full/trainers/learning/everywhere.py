@@ -1,7 +1,7 @@
-"""Print the effects of learning options with a strategy: everywhere.py STRATEGY FOLDER; runs in the training
-image.
+"""Print the effects of learning options with a strategy: everywhere.py STRATEGY FOLDER.
 
-``single`` stores its weights in FOLDER. All other strategies print the distance of their weights from these.
+The program runs in the training image. ``single`` stores its weights in FOLDER. All other strategies print
+the distance of their weights from the stored weights.
 """
 
 import json
@@ -66,9 +66,7 @@ WORLD.begin()
 
 
 def by_trial():
-    """Return the batch size that --batch-size auto finds on this rank, and the mean over all ranks. Both
-    numbers must be equal.
-    """
+    """Return this rank's --batch-size auto, and the mean over all ranks, which must be the same number."""
     inputs, classes = papers.samples()
     data = Samples(np.tile(inputs, (20, 1)), np.tile(classes, 20))
     trial._SECONDS = 0.05
@@ -77,10 +75,7 @@ def by_trial():
 
 
 def trained(chosen):
-    """Return the weights, and the loss of each epoch, of a training with 16 samples per step in total.
-
-    Return ``None`` if toolkit refuses the options for this strategy.
-    """
+    """Return the weights and each epoch's loss of a training, or ``None`` if toolkit refuses its options."""
     learning = {name: value for name, value in chosen.items() if name not in ("model", "data")}
     known = Learning(**{"learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.0, **learning})
     if find_refusal(known, STRATEGY.removesuffix("-sync"), known):

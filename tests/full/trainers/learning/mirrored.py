@@ -21,9 +21,7 @@ WORLD.begin()
 
 
 def both(name, half=8, **chosen):
-    """Train two devices with half the batch and one with the whole batch; record the distance of their
-    weights.
-    """
+    """Record how far the weights of two devices with half the batch are from one device's weights."""
     together, seen = small.train(WORLD, batch=half, **chosen)
     alone = {name: value for name, value in chosen.items() if name != "sync_batch_norm"}
     one, other = small.train(ALONE, batch=2 * half, reference_batch=half, **alone)

@@ -1,8 +1,7 @@
-"""Print the effects of command-line options in one process, as JSON on the last line; runs in the training
-image.
+"""Print the effects of command-line options, as JSON on the last line; runs in the training image.
 
-Two ranks run the program with an argument: ``two-ranks`` trains on images of which one is truncated, and
-``masks`` records the dropout of each rank.
+With an argument, the program runs as one of two ranks. ``two-ranks`` trains on images of which one is
+truncated, and ``masks`` records the dropout of each rank.
 """
 
 import json
@@ -55,9 +54,6 @@ PACKED = Trainer(
 
 
 def go(trainer, name, *words):
-    """Run a trainer with command-line options; return its exit status, and its metrics without the start
-    line.
-    """
     try:
         run(trainer, ["--output", str(OUT / name), *words])
     except SystemExit as end:
@@ -89,9 +85,7 @@ def image(number):
 
 
 def png(_):
-    """Return a PNG made without TensorFlow, because the trainer must configure TensorFlow before TensorFlow
-    computes anything.
-    """
+    """Return a PNG made without TensorFlow, which the trainer must configure before any computation."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -142,8 +136,6 @@ def pictures():
 
 
 class Slow:
-    """A source of samples that each take some time."""
-
     def __init__(self, seconds):
         self._seconds = seconds
 

@@ -18,7 +18,6 @@ def weights(seed=3):
 
 
 def gradients(now, inputs, classes, smoothing=0.0):
-    """Return the mean loss and its gradients."""
     logits = inputs.astype("float64") @ now[0] + now[1]
     likely = np.exp(logits - logits.max(axis=1, keepdims=True))
     likely /= likely.sum(axis=1, keepdims=True)
@@ -106,7 +105,6 @@ class Lars(Sgd):
 
 
 def train(optimizer, batches, rates, smoothing=0.0, l2=0.0):
-    """Return the weights after all batches; ``rates`` has one learning rate per batch."""
     now = weights()
     for (inputs, classes), rate in zip(batches, rates, strict=True):
         _, found = gradients(now, inputs, classes, smoothing)
@@ -116,5 +114,4 @@ def train(optimizer, batches, rates, smoothing=0.0, l2=0.0):
 
 
 def furthest(ours, theirs):
-    """Return the largest absolute difference between two lists of arrays."""
     return max(float(np.abs(np.asarray(a) - np.asarray(b)).max()) for a, b in zip(ours, theirs, strict=True))

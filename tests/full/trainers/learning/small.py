@@ -24,10 +24,7 @@ def linear(l2=0.0):
 
 
 def normed():
-    """Return a model with batch normalisation; each call gives the same weights.
-
-    To compare its statistics, train on 48 samples: then all batches of 16 samples are full.
-    """
+    """Return a model with batch normalisation; train it on 48 samples, so that all batches of 16 are full."""
     tf.keras.utils.set_random_seed(1)
     layers = tf.keras.layers
     return tf.keras.Sequential(
@@ -42,7 +39,6 @@ def normed():
 
 
 def embedded():
-    """Return a model with word embeddings; each batch has only a few of the words."""
     tf.keras.utils.set_random_seed(1)
     layers = tf.keras.layers
     return tf.keras.Sequential(
@@ -51,7 +47,6 @@ def embedded():
 
 
 def words():
-    """Return the inputs and classes of samples for the model with word embeddings."""
     random = np.random.default_rng(7)
     inputs = random.integers(0, 50, (papers.SAMPLES, 4)).astype("int32")
     return inputs, random.integers(0, papers.CLASSES, papers.SAMPLES).astype("int32")
@@ -70,7 +65,6 @@ def loop(world, learning, *, model=linear, batch=BATCH, epochs=EPOCHS, data=None
 
 
 def train(world, learning=None, *, model=linear, batch=BATCH, epochs=EPOCHS, data=None, **chosen):
-    """Train for ``epochs`` epochs; return the loop, and the loss and learning rate after each epoch."""
     learning = learning or Learning(**{"learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.0, **chosen})
     made, seen = loop(world, learning, model=model, batch=batch, epochs=epochs, data=data), []
     for number in range(epochs):

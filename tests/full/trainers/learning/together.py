@@ -15,9 +15,7 @@ WORLD, ALONE, FOUND = Horovod(), Alone(), {}
 
 
 def both(name, half=8, **chosen):
-    """Train two ranks with half the batch and one process with the whole; record the distance of their
-    weights.
-    """
+    """Record how far the weights of two ranks with half the batch are from one process's weights."""
     together, _ = small.train(WORLD, batch=half, scaling="none", **chosen)
     alone = {name: value for name, value in chosen.items() if name not in ("compression", "sync_batch_norm")}
     one, _ = small.train(ALONE, batch=2 * half, scaling="none", **alone)

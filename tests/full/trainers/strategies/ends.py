@@ -39,7 +39,6 @@ def ranks(name, strategy, count, *options, started=None, environment=None):
 
 
 def trained(name):
-    """Wait until an epoch is in the training's metrics."""
     file = Path(f"/out/{name}/metrics.jsonl")
     for _ in range(1200):
         if file.exists() and '"record": "epoch"' in file.read_text():
@@ -48,7 +47,6 @@ def trained(name):
 
 
 def signalled(name, strategy, count, victim, number):
-    """Start all ranks, send a signal to the rank ``victim`` when it trains, and return the processes."""
     every = ranks(name, strategy, count, *MANY, environment=LONG)
     trained(name)
     every[victim].send_signal(number)

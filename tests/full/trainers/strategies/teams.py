@@ -1,7 +1,8 @@
 """Use ``ranks.aggregate`` on two ranks, from ``init`` to ``finalize``.
 
 The gradients are in two teams, as for the two networks of a GAN. Team 0 is synchronous in all six steps.
-Team 1 is synchronous in the first two steps, and then gets the averages of the previous step.
+Team 1 is synchronous in the first two steps, gets zeros in the third step, and then the averages of the
+previous step.
 """
 
 import os
