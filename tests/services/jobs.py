@@ -1,4 +1,4 @@
-"""Start jobs on the virtual cluster as users do, and disturb the jobs with faults of machine and network."""
+"""Start jobs on the virtual cluster, run commands over SSH, and close SSH connections."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import subprocess
 from tests.services.program import toolkit
 from toolkit.cluster import use
 
-# This job writes a checkpoint on Slurm's signal, as a trainer does, and continues when Slurm restarts it.
+# The first run exits with status 75, like a trainer that stopped after a checkpoint. The next run succeeds.
 STOPS_ONCE = """
 mark="$TOOLKIT_JOB_DIR/mark"
 if [ -e "$mark" ]; then echo second; else touch "$mark"; echo first; exit 75; fi
@@ -18,7 +18,6 @@ def launched(on, *words, ok=True, **more):
 
 
 def in_background(on, line, *words):
-    """Launch a shell command as a job without following the job, and return the job's record."""
     done = toolkit("launch", *on, "--no-follow", "--json", *words, "--", "sh", "-c", line)
     return json.loads(done.stdout)
 
@@ -32,9 +31,6 @@ def last_record():
 
 
 def on_login(cluster, line, stdin="", timeout=120):
-    """Run a shell command on the login node with the user's ssh; return standard output and standard
-    error.
-    """
     words = ["ssh", "-F", str(cluster.ssh_config), "login", line]
     done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=timeout)
     return done.stdout + done.stderr

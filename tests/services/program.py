@@ -8,14 +8,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 _CLEAN_UP = 90.0
-"""Seconds that the program has to clean up after an interrupt or a time limit."""
+"""Seconds that toolkit has to stop its containers and remove partial files after an interrupt."""
 
 
 class _Toolkit:
-    """Callable that runs the program with arguments; an unexpected exit status fails the test with the
-    output.
-    """
-
     def words(self, *words: str) -> list[str]:
         return [str(Path(sys.executable).with_name("toolkit")), *words]
 
@@ -29,7 +25,7 @@ class _Toolkit:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # the code below sends Ctrl-C from the terminal to the program, once
+            start_new_session=True,  # a Ctrl-C reaches only pytest, and the code below interrupts toolkit
         )
         try:
             out, err = process.communicate(timeout=timeout)
@@ -53,7 +49,6 @@ toolkit = _Toolkit()
 
 
 def interrupted_at(step: str, *words: str) -> tuple[int, list[str]]:
-    """Interrupt the program when it reports that ``step`` begins; return its exit status and output lines."""
     said = []
     with subprocess.Popen(toolkit.words(*words), cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr

@@ -1,10 +1,4 @@
-"""Users' programs that were not written for toolkit, each with its command and its expected result on two
-nodes.
-
-``said`` is text that the job prints, or text of the error if toolkit refuses the program. ``wrote`` is a file
-that ``toolkit jobs fetch`` copies. If a program is ``travelling``, toolkit refuses to copy its files from
-another machine, but starts the program on the login node. Files whose text begins with ``#!`` are executable.
-"""
+"""Users' programs that were not written for toolkit, with the expected result of a launch on two nodes."""
 
 from dataclasses import dataclass, field
 
@@ -42,17 +36,18 @@ SAY = "if world.rank == 0:\n    print('total:', total)\n"
 
 @dataclass(frozen=True)
 class Program:
-    """A user's program: the files of its folder, and the arguments that follow the options of
-    ``toolkit launch``.
-    """
-
     files: dict[str, str]
+    """Texts by file name. A file is executable if its text begins with ``#!``."""
     words: tuple[str, ...]
+    """Words of ``toolkit launch`` after its options."""
     said: str
+    """Text in the job's output, or in the error if toolkit refuses the program."""
     runs: bool = True
     nodes: int = 2
     wrote: str = ""
+    """A file that ``toolkit jobs fetch`` copies."""
     travelling: bool = False
+    """Whether toolkit starts the program on the login node, but refuses to copy its files from elsewhere."""
     options: tuple[str, ...] = field(default=())
 
 

@@ -1,6 +1,4 @@
-"""A proxy for the real Docker engine; it closes the connection in the middle of an answer, as if the engine
-crashed.
-"""
+"""A proxy between toolkit and the Docker engine, which can close all connections as if the engine crashed."""
 
 import contextlib
 import socket
@@ -11,8 +9,8 @@ ENGINE = "/var/run/docker.sock"
 
 
 class MortalEngine:
-    """Forwards all data to the engine until an answer contains ``last_words``; then the proxy stops
-    answering.
+    """Forwards all data until an answer of the engine contains ``last_words``. Then it closes every
+    connection.
     """
 
     def __init__(self, path: Path, last_words: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Prepare images and data for the smoke tests; ``make test`` does so while checks and unit tests run."""
+"""Prepare the images and the data of the smoke tests."""
 
 import os
 import sys
@@ -13,17 +13,15 @@ from toolkit.model.progress import Silent
 from toolkit.run.docker.engine import connect
 
 RECIPE = os.environ.get("RECIPE", "") or str(DEFAULTS.image)
-"""Name of the recipe to test; ``make test-trainers RECIPE=tf2.15-cpu`` tests another image."""
+"""Name of the tested recipe. For example, ``make test-trainers RECIPE=tf2.15-cpu`` changes it."""
 IMAGE = f"toolkit/{RECIPE}:latest"
 
 
 def training_image(recipe: str = RECIPE) -> None:
-    """Build the image of a recipe, unless the image is up to date."""
     toolkit("image", "build", recipe, timeout=3600)
 
 
 def training_sif(recipe: str = RECIPE) -> Path:
-    """Return the SIF of a recipe; build image and SIF only if the recipe's lock has changed."""
     sif = ROOT / "build" / "images" / f"{recipe}.sif"
     with one_at_a_time(recipe):
         training_image(recipe)

@@ -1,4 +1,4 @@
-"""Run a local registry, Debian's docker-registry, with TLS by the tests' own CA and with a login."""
+"""Run a local image registry (Debian's docker-registry) with a login, and with TLS from a private CA."""
 
 import base64
 import contextlib
@@ -27,8 +27,6 @@ USER, PASSWORD = "ada", "correct horse battery"
 
 
 class Registry:
-    """A running registry at ``host`` (127.0.0.1:PORT); the file ``ca`` has the certificate of its CA."""
-
     def __init__(self, folder: Path, *, tls: bool = True, port: int = 0) -> None:
         self.folder = folder
         self.port = port or free_port()
@@ -69,7 +67,7 @@ class Registry:
             self._process = None
 
     def log_in(self, folder: Path, password: str = PASSWORD) -> Path:
-        """Write the file in which ``docker login`` stores a password; return its folder, for
+        """Write the file in which ``docker login`` stores a password. Return the file's folder, for
         DOCKER_CONFIG.
         """
         folder.mkdir(exist_ok=True)
@@ -131,8 +129,9 @@ class Gate:
 
 
 def program() -> str:
-    """Return the path of docker-registry; unpack its package, because an installation would start the
-    service.
+    """Return the path of docker-registry.
+
+    Unpack its Debian package, because an installation would start the service.
     """
     if found := shutil.which("docker-registry"):
         return found
@@ -162,9 +161,6 @@ def free_port() -> int:
 
 
 def make_certificates(folder: Path) -> None:
-    """Write ``ca.pem``, the CA's certificate, and a server's certificate for 127.0.0.1 and localhost with its
-    key: ``server.pem`` and ``server.key``.
-    """
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a private CA")])
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "registry")])

@@ -7,9 +7,6 @@ TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 
 
 def metrics(folder):
-    """Return the header, the epoch lines and the result line of a training's metrics, without the start
-    line.
-    """
     lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
     header, *epochs, result = (one for one in lines if one["record"] != "start")
     assert [one["record"] for one in (header, *epochs, result)] == [

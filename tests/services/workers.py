@@ -15,7 +15,7 @@ STATE = _SHARED / _WORKER
 """Folder for the clusters and job records of this worker, separate from the user's."""
 
 CLUSTER = "test-" + hashlib.sha256(f"{ROOT}{_WORKER}".encode()).hexdigest()[:6]
-"""Name of this worker's cluster, which differs between checkouts, so that two checkouts can be tested at
+"""Name of this worker's cluster. The name depends on the checkout, so that tests of two checkouts can run at
 once.
 """
 

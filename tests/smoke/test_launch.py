@@ -27,7 +27,6 @@ print(f"rank {world.rank} of {world.size}: {options.lr * gradient}", flush=True)
 
 @pytest.fixture(scope="module")
 def there(on):
-    """Return the path of the training image on the cluster."""
     launched(on, "--no-preflight", "--", "true")
     return last_record()["spec"]["image"]
 
@@ -127,8 +126,7 @@ def test_a_rank_that_fails_ends_the_job_and_its_last_lines_are_shown(on):
     assert time.monotonic() - began < 120
     assert re.search(r"rank 1 on node2 failed first: Exited with exit code 7", done.stderr)
     assert "rank one is unwell" in done.stderr
-    # srun exits with the highest exit status of all ranks: of the failing rank (7), or of ranks that srun
-    # killed (143).
+    # srun exits with the highest exit status: 7 of the failing rank, or 143 of a rank that srun killed.
     assert last_record()["exit_code"] in {7, 143}
 
 

@@ -36,7 +36,6 @@ STARTS = {
 
 @pytest.fixture(scope="module")
 def signed(training_sif, tmp_path_factory):
-    """Return a signed SIF file and the public key of its signature."""
     folder = tmp_path_factory.mktemp("signed")
     image = folder / "image.sif"
     shutil.copy(training_sif, image)

@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.unit.thorough import count
 
-# Hypothesis runs this number of examples by default. There is no time limit, because times depend on the
-# machine.
+# Property tests have no time limit (`deadline`), because times depend on the machine.
 settings.register_profile(
     "unit", max_examples=count(25, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -33,7 +32,6 @@ def no_remembered_hosts():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_images_of_the_checkout():
-    """Prevent unit tests from using images in this checkout's build folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("toolkit.job.request.locations.checkout", lambda: None)
         yield

@@ -7,7 +7,6 @@ import pytest
 
 
 def fill(patch: pytest.MonkeyPatch) -> None:
-    """Make the first ``os.write`` write at most two bytes, and every later call fail with ENOSPC."""
     taken, write = [], os.write
 
     def full(number: int, content: bytes) -> int:

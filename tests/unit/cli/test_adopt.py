@@ -17,7 +17,6 @@ QUIET = {"verbose": False, "quiet": True}
 
 @pytest.fixture
 def adopt(tmp_path):
-    """Return a function that adopts an image called ``theirs`` into the folder ``out``."""
     sandbox(tmp_path / "theirs", {"/etc/os-release": "ID=debian\n", "/bin/sh": "shell"})
 
     def call(*words):

@@ -1,7 +1,4 @@
-"""Test ``toolkit bench start``, which prints how long each part of a job's start took.
-
-toolkit reads the times from the job's record, from a folder, or from the cluster.
-"""
+"""Test ``toolkit bench start``, which prints how long each part of a job's start took."""
 
 import json
 

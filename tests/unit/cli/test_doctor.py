@@ -40,8 +40,6 @@ def image(tmp_path: Path) -> str:
 
 @pytest.fixture
 def sif(image: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Make the inspector report the image as a SIF file, and return the image's path."""
-
     @contextmanager
     def opened(*given: Any, **options: Any) -> Iterator[tuple[FileTree, ImageFacts]]:
         with open_image(*given, **options) as (tree, facts):
@@ -66,18 +64,16 @@ def test_a_fitting_image_ends_in_a_command_to_type(sif):
     # The test's terminal has a fixed width, so join wrapped lines.
     line = " ".join(pasted(result.stdout).split())
     assert "→ srun -N 2 -n 2 --mpi=pmix apptainer exec IMAGE env PYTHONNOUSERSITE=1 COMMAND" in line
-    # The facts are from another machine, so the suggested launch needs a host.
+    # The facts are from another machine, so the suggested launch needs `--host`.
     launch = f"toolkit launch --image {sif} --nodes 2 --host LOGIN_NODE -- COMMAND"
     assert launch in pasted(answered(result.stdout))
 
 
 def answered(page: str) -> str:
-    """Return the first paragraph of the output: the answer and its command."""
     return page.partition("\n\n")[0]
 
 
 def pasted(page: str) -> str:
-    """Return the output with wrapped lines joined."""
     return " ".join(page.replace("\\\n", "").split())
 
 
@@ -267,8 +263,6 @@ def test_facts_and_a_place_are_one_too_many(image, tmp_path):
 
 
 class Place:
-    """A fake host that gives recorded answers, and records the commands."""
-
     place = "login"
 
     def __init__(self) -> None:
@@ -361,7 +355,6 @@ def test_a_host_that_is_not_there_is_missing():
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the current folder of a user, with a program ``a.out``."""
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     Path("a.out").touch(mode=0o755)

@@ -1,4 +1,4 @@
-"""Test the doctor's advice: it never recommends a launch that the same page predicts to fail."""
+"""Test that ``toolkit doctor`` never recommends a launch that it predicts to fail."""
 
 import shlex
 from functools import cache
@@ -42,7 +42,6 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str):
 
 
 def check_advice(place: str, name: str) -> None:
-    """Check the doctor's advice about one image on one host, for some launch modes."""
     host, image = truth().hosts[place], truth().images[name].facts
     verdict = predict(host, image, Request())
     for mode in share((None, *MPI_MODES, "gloo"), sorted(truth().images).index(name), 8):
@@ -57,10 +56,7 @@ def check_advice(place: str, name: str) -> None:
 
 
 def _in(mode: Mode | None, verdict: Verdict) -> Verdict:
-    """Return ``verdict`` with the choice that the engine makes when the user requests ``mode``.
-
-    ``chosen`` is then ``mode``, or ``None`` if the engine does not predict that ``mode`` works.
-    """
+    """Return ``verdict`` for a user who requests ``mode``: the choice is this mode if it works, or none."""
     if mode is None:
         return verdict
     return msgspec.structs.replace(verdict, chosen=mode if verdict.ok(mode) else None)
@@ -76,11 +72,7 @@ def test_the_mode_that_is_asked_for_decides_nothing_but_what_is_chosen():
 
 
 def _works(command: str, place: str, name: str, verdict: Verdict) -> bool:
-    """Return whether the engine predicts that a suggested launch works; other commands always count as
-    working.
-
-    ``verdict`` is the verdict for a launch with the default number of nodes and ranks.
-    """
+    """Return whether the engine predicts that a suggested launch works. Other commands count as working."""
     words = shlex.split(command)
     if words[1] != "launch":
         return True
@@ -127,9 +119,7 @@ def test_one_node_is_named_where_it_is_predicted_to_work():
 
 
 def test_options_that_fix_writes_are_named_where_they_make_it_work(monkeypatch):
-    """Pretend that ``find_fix`` finds a fix, because the engine's plans already contain every fix that it
-    knows.
-    """
+    """Replace ``find_fix``, because the engine's plans already contain every fix that ``find_fix`` knows."""
     host, image = truth().hosts["pmix"], truth().images["venv-impi-2021.6.0"].facts
     monkeypatch.setattr("toolkit.cli.doctor.advice.find_fix", lambda *_: object())
     said = advice(host, image)

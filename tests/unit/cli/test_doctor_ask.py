@@ -1,4 +1,4 @@
-"""Test ``toolkit doctor --ask``, which answers from a ticket in TOML."""
+"""Test ``toolkit doctor --ask``, which predicts from a ticket: a TOML file with a few facts."""
 
 import json
 

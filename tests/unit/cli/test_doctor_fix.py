@@ -34,7 +34,6 @@ def image(tmp_path: Path) -> str:
 
 @pytest.fixture
 def leaky(tmp_path: Path) -> str:
-    """Return a file with facts of a host whose variables would reach into the container."""
     host = with_(load(Path(CLUSTER)), environment={"OMPI_MCA_pml": "ucx"})
     file = tmp_path / "leaky.json"
     file.write_bytes(msgspec.json.encode(host))

@@ -1,4 +1,4 @@
-"""Test ``--env-image``: toolkit judges, checks and mounts packages over an image."""
+"""Test ``--env-image``, which mounts an environment of Python packages into the container of an image."""
 
 import shutil
 
@@ -36,7 +36,6 @@ def only_wheels_here(patch, folder):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Make an image and an environment over this image, once for all tests."""
     folder = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patch:
         only_wheels_here(patch, folder)

@@ -1,6 +1,4 @@
-"""Test that toolkit reports a wrong file before it contacts network, engine or queue; see also
-tests/full/garbage.
-"""
+"""Test that toolkit reports a wrong file before it uses the network, the Docker engine or Slurm."""
 
 import os
 import socket
@@ -19,8 +17,6 @@ NOWHERE = ("--host", "nowhere.invalid")
 
 @pytest.fixture(autouse=True)
 def _alone(tmp_path, monkeypatch):
-    """Run each test in an empty folder, and forbid any contact with other machines."""
-
     def refuse(*asked, **_more):
         raise AssertionError(f"asked: {asked}")
 
@@ -34,7 +30,6 @@ def _alone(tmp_path, monkeypatch):
 
 
 def answer(capsys, *words: str) -> tuple[int, str]:
-    """Run a command that must exit; return its exit code and error message."""
     with pytest.raises(SystemExit) as ended:
         main(list(words))
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]

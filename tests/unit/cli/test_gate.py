@@ -49,7 +49,6 @@ def keys(home: Keys, monkeypatch: pytest.MonkeyPatch) -> Keys:
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Set up a machine in a temporary folder, with fake Slurm programs that record every script."""
     for name in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "WORK", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
     stubs = tmp_path / "bin"
@@ -91,7 +90,6 @@ def tk(*words: str) -> ToolkitError | None:
 
 
 def record(image: Path, **changes: object) -> str:
-    """Store the record of a job that ran from an image on this machine, and return the job's key."""
     folder = image.parent / "runs" / RECORD.key
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "job.sh").write_text("apptainer exec it\n")
@@ -130,7 +128,7 @@ WAYS: dict[str, Callable[[Path], tuple[str, ...]]] = {
     "resume": lambda i: ("jobs", "resume", record(i)),
     "resume-here": lambda i: ("jobs", "resume", _local(i)),
 }
-"""A command for each way to start a container. Nothing stops these commands before the check of the
+"""A command for each way to start a container. These commands pass every check before the check of the
 signature.
 """
 
@@ -141,9 +139,6 @@ def with_options(words: tuple[str, ...], *options: str) -> tuple[str, ...]:
 
 
 def refused(way: str, image: Path, *options: str) -> str:
-    """Return the error of a command that must not start the image; check that it submitted and started
-    nothing.
-    """
     error = tk(*with_options(WAYS[way](image), *options))
     assert error is not None, "it was started"
     for mark in ("submitted", "started"):
@@ -312,7 +307,7 @@ def test_a_record_from_before_images_were_checked_is_not_submitted(place: Path):
 
 
 def calls(name: str) -> set[str]:
-    """Return all functions of toolkit, as ``file:function``, that call a function of this name."""
+    """Return all functions of toolkit, as ``file:function``, that call a function with this name."""
     last = name.rpartition(".")[2]
     return {
         f"{file}:{function.name}"

@@ -29,7 +29,6 @@ def test_help_has_the_groups_in_order_at_80_columns(name):
 
 
 def commands(command, *words):
-    """Yield the words of each command of toolkit."""
     yield words
     if isinstance(command, click.Group):
         context = click.Context(command)

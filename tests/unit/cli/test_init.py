@@ -21,8 +21,6 @@ TWO = RECORDED.replace(
 
 
 class Place:
-    """A fake host that answers one command with a recorded text."""
-
     place = "ada@login.example.org"
 
     def __init__(self, answer: str) -> None:
@@ -40,9 +38,6 @@ class Place:
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Return a function that runs `toolkit init` with a recorded answer; toolkit writes settings below
-    ``tmp_path``.
-    """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
     def call(*words, answer=RECORDED, typed=None):

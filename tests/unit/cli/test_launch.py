@@ -1,4 +1,4 @@
-"""Test the errors of ``toolkit launch`` before any contact, and its use of facts and options."""
+"""Test the errors of ``toolkit launch`` before it contacts a host, and its use of facts and options."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,6 @@ EVIDENCE = Path(__file__).parents[2] / "evidence"
 
 @pytest.fixture(autouse=True)
 def _nowhere(tmp_path, monkeypatch):
-    """Use empty folders without images and data, and forbid contact with any host."""
     for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -230,8 +229,6 @@ def test_facts_of_an_earlier_launch_refuse_no_job(image, monkeypatch):
     monkeypatch.setenv("TOOLKIT_FACTS_SECONDS", "600")
 
     class Host(Cluster):
-        """A login host with one node, which gives the same answers; ``count`` is the number of probes."""
-
         count = 0
 
         def run(self, command):

@@ -1,4 +1,4 @@
-"""Test ``toolkit jobs`` and the following of a job, with recorded answers of Slurm."""
+"""Test ``toolkit jobs`` and how toolkit follows a job, with recorded answers of Slurm."""
 
 import datetime as dt
 import json
@@ -350,7 +350,6 @@ def test_several_are_cancelled(reached):
 
 
 def cancelled_around(reached):
-    """Store four jobs: the second has no Slurm job id, and the host of the third is unreachable."""
     save("a", id="1")
     save("b", id="", state="unknown")
     save("c", id="3", host="away")
@@ -430,7 +429,6 @@ def test_the_tasks_of_an_array_are_shown_with_what_each_wrote(reached):
 
 
 def save_local(folder, script, **changes):
-    """Store the record of a job that ran on this machine without Slurm."""
     (folder / "job.sh").write_text(script)
     image = folder / "tiny.sif"
     image.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))

@@ -236,8 +236,6 @@ print(sorted({heavy} & set(sys.modules)))
 
 
 class Place:
-    """A fake runner on which facts files beside images contain ``beside``, and all other files are empty."""
-
     place = "login"
     beside = b""
 
@@ -273,9 +271,6 @@ def record(monkeypatch):
 
 
 def kept_with(record, strategy=None, **changes):
-    """Store the record with ``changes`` in its job; ``strategy`` replaces the trainer's strategy in the
-    command.
-    """
     words = tuple(strategy if strategy and word == "horovod" else word for word in record.spec.command)
     spec = msgspec.structs.replace(record.spec, command=words, **changes)
     records.save(msgspec.structs.replace(record, spec=spec))

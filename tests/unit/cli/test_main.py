@@ -1,4 +1,4 @@
-"""Test :mod:`toolkit.cli.main`: the message and the exit status for each kind of error."""
+"""Test the message and the exit status of toolkit for each kind of error."""
 
 import importlib.metadata
 import io
@@ -27,8 +27,6 @@ def run(capsys, *words):
 
 @pytest.fixture
 def installed(monkeypatch):
-    """Return a function that makes ``toolkit probe`` run the function ``work``."""
-
     def install(work):
         command = click.command("probe")(work)
         monkeypatch.setitem(sys.modules, "tests.failing", type("Module", (), {"command": command}))
@@ -39,8 +37,6 @@ def installed(monkeypatch):
 
 @pytest.fixture
 def failing(installed):
-    """Return a function that makes ``toolkit probe`` raise the exception ``error``."""
-
     def install(error):
         def work():
             raise error
@@ -340,7 +336,7 @@ def test_a_module_of_our_own_that_is_not_there_is_our_fault(capsys, failing):
 
 
 def closed(words, which):
-    """Run the program with redirections of its streams in the shell's syntax, such as ``2>&-``."""
+    """Run toolkit in a shell that closes or redirects streams. For example, ``which`` is ``2>&-``."""
     line = f'exec "$0" -m toolkit "$@" {which}'
     return subprocess.run(
         ["sh", "-c", line, sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=60

@@ -35,8 +35,6 @@ PARTITIONS = "|debug*|2|up|64|8783|(null)\n|gpu|2|up|64|8783|gpu:4\n|long|2|up|6
 
 
 class Larger(Cluster):
-    """A fake cluster with more partitions and cores."""
-
     def __init__(self):
         super().__init__()
         self._answer = self._answer.replace(b"|debug*|2|up|2|8783|(null)\n", PARTITIONS.encode())

@@ -1,6 +1,4 @@
-"""Test scripts for a site without contacting it: each option has the same effect as with contact, or is
-refused.
-"""
+"""Test job scripts for a site that toolkit does not contact: toolkit applies or refuses each option."""
 
 import shutil
 from pathlib import Path
@@ -42,7 +40,6 @@ def _far_away(tmp_path, monkeypatch):
 
 
 def written(*words):
-    """Run a dry run for the site; return the script and the messages."""
     done = run("--site", "mine", "--dry-run", *words)
     assert done.exception is None, done.exception
     return done.stdout, done.stderr
@@ -53,7 +50,7 @@ def test_a_command_that_the_image_does_not_have_is_refused(tmp_path):
     assert "has no command `nosuch`" in error.message
     text, _ = written("--image", "tiny.sif", "--force", "--", "nosuch")
     assert "nosuch" in text
-    # The script may be in the folder of the cluster in which the user submits the job.
+    # train.py may exist only on the cluster, in the folder from which the user submits the job.
     assert "train.py" in written("--image", "none.sif", "--", "python3", "train.py")[0]
 
 

@@ -1,4 +1,4 @@
-"""Test the error message of a checkout that an old Python starts."""
+"""Test the error message if an old Python runs toolkit from a checkout."""
 
 import ast
 import os
@@ -22,7 +22,6 @@ runpy.run_module("toolkit", run_name="__main__")
 
 
 def told(words):
-    """Return the output of toolkit under an old Python, which must exit with status 2."""
     # Python 2 writes its compiled modules beside the sources.
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)

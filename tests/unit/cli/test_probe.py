@@ -14,8 +14,6 @@ EVIDENCE = Path(__file__).parents[2] / "evidence"
 
 
 class Place:
-    """A fake host that answers one command with a recorded text."""
-
     place = "ada@login.example.org"
 
     def __init__(self, name: str) -> None:
@@ -33,10 +31,6 @@ class Place:
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Return a function that runs `toolkit probe` for a recorded host, and returns the host and the
-    output.
-    """
-
     def ask(name, *words):
         place = Place(name)
         monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: place)

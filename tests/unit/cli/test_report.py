@@ -69,9 +69,9 @@ def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(job, out
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """Return a function that stores a job with its metrics on this machine, and other metrics on the host.
+    """Return a function that stores a job with ``metrics`` on this machine and ``there`` on the host.
 
-    ``there`` has the metrics on the host. If ``there`` is ``None``, the host is unreachable.
+    If ``there`` is ``None``, the host is unreachable.
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
@@ -139,7 +139,6 @@ def test_a_folder_without_metrics_is_refused(tmp_path):
 
 
 def printing(folder, text):
-    """Store a job that is not a trainer and printed ``text``; return its folder."""
     folder.mkdir(parents=True)
     record = msgspec.structs.replace(RECORD, key=folder.name, state="completed")
     (folder / "record.json").write_bytes(msgspec.json.encode(record))

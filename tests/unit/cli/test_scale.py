@@ -26,7 +26,7 @@ def _own_home(tmp_path, monkeypatch):
 
 
 class Cluster:
-    """Replaces the preparation, the submission and Slurm; jobs finish with the given states, in order."""
+    """A fake cluster. ``ends`` has the states in which jobs end, by the job's number. Other jobs complete."""
 
     def __init__(self, monkeypatch):
         self.jobs, self.ends, self.most = [], {}, 0

@@ -35,7 +35,6 @@ mode = "srun-pmi2"
 
 @pytest.fixture(autouse=True)
 def project(tmp_path, monkeypatch):
-    """Return the shared folder, ``$PROJECT/course`` of the site profile."""
     for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -55,7 +54,6 @@ def image(tmp_path):
 
 @pytest.fixture
 def pushed(image, project):
-    """Share an image with its facts, remove the local copy, and return the shared path."""
     copy(LocalRunner(), image, f"{project}/images/", Silent(), facts=True)
     image.unlink()
     return project / "images" / "tiny.sif"
@@ -72,7 +70,7 @@ def prepared(image, words=("true",), *, remote=True, tell=None, **said):
     return prepare.prepare(Cluster(), given, flags, sources, tell or Told(), remote=remote)
 
 
-# An image that is also on this machine
+# An image on this machine and on the cluster
 
 
 @every_row("name", ["tiny.sif", "tiny-{digest:.12}.sif"])
@@ -186,7 +184,7 @@ def test_a_script_for_a_cluster_that_nobody_asks_cannot_have_it(said):
         offline.script_for(given, given.site, Flags(), Told())
 
 
-# Putting it there
+# Copies of images into the shared folder
 
 
 def test_what_is_pushed_with_facts_says_nothing_of_the_folder_that_it_came_from(pushed, tmp_path):
@@ -213,7 +211,7 @@ def test_facts_do_not_go_to_a_registry(image):
     assert "--facts" in error.message
 
 
-# Data
+# Shared data
 
 
 @every_row("given", ["cluster:numbers", "cluster:{project}/data/numbers"])

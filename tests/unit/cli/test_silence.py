@@ -24,7 +24,6 @@ PROFILE = f'schema = "toolkit.site/1"\ntitle = "Ours"\n{SILENCE}'
 
 @pytest.fixture
 def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the arguments that predict a launch with the warning ``FINDING``, and enter an empty folder."""
     facts = tmp_path / "facts.json"
     facts.write_bytes(msgspec.json.encode(msgspec.structs.replace(load(FACTS), shm=1 << 20)))
     image = sandbox(tmp_path / "image", {**BASE, **OPEN_MPI_4})

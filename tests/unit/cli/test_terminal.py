@@ -27,7 +27,6 @@ SITE = "/opt/toolkit/venv/lib/python3.11/site-packages"
 
 
 def shown(words: list[object], **env: str) -> str:
-    """Run a command on a terminal, and check that its output has the hostile text without control codes."""
     written = on_a_terminal([str(word) for word in words], **env)
     assert_harmless(written, live=True)
     text = written.decode()

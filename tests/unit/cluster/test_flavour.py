@@ -1,4 +1,4 @@
-"""Test the table of flavours, the kinds of virtual clusters, and their effects."""
+"""Test the flavours, which are the kinds of virtual clusters, and their effect on a cluster's settings."""
 
 import pytest
 

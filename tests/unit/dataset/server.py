@@ -21,8 +21,6 @@ def whole(content: bytes) -> Answer:
 
 
 def cut(content: bytes, after: int) -> Answer:
-    """Return an answer that promises the whole content, but closes the connection after ``after`` bytes."""
-
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         request.send_header("Content-Length", str(len(content)))
@@ -33,8 +31,6 @@ def cut(content: bytes, after: int) -> Answer:
 
 
 def resuming(content: bytes, after: int) -> Answer:
-    """Return an answer with the requested range of bytes, at most ``after`` bytes per request."""
-
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         start = int(request.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
         if start >= len(content):
@@ -49,9 +45,6 @@ def resuming(content: bytes, after: int) -> Answer:
 
 
 def refusing(status: int, then: Answer, times: int = 1, retry_after: str = "0") -> Answer:
-    """Return an answer that refuses the first ``times`` requests with ``status``, and then answers as
-    ``then``.
-    """
     left = [times]
 
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
@@ -68,8 +61,6 @@ def refusing(status: int, then: Answer, times: int = 1, retry_after: str = "0") 
 
 
 def stalling(content: bytes, seconds: float) -> Answer:
-    """Return an answer that sends the beginning of the content, and then nothing for ``seconds`` seconds."""
-
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         request.send_header("Content-Length", str(len(content)))
@@ -87,7 +78,6 @@ def packed(content: bytes) -> bytes:
 
 @contextmanager
 def serving(answers: dict[str, Answer]) -> Iterator[tuple[str, list[str]]]:
-    """Run the server with an answer for each path; yield its address and the list of requested paths."""
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

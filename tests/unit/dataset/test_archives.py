@@ -15,7 +15,6 @@ CONTENT = b"pixels" * 1000
 
 
 def packed(*members, mode="w:gz"):
-    """Return a tar with members (name, content) or (name, kind, target)."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode=mode) as archive:
         for name, *what in members:
@@ -30,8 +29,6 @@ def packed(*members, mode="w:gz"):
 
 
 def package(data, name=b"data.tar.xz"):
-    """Return a Debian package with ``data`` as the tar of its files."""
-
     def member(name, content):
         head = name.ljust(16) + b"0".ljust(12) + b"0".ljust(6) * 2 + b"100644".ljust(8)
         return head + str(len(content)).encode().ljust(10) + b"`\n" + content + b"\n" * (len(content) % 2)

@@ -28,10 +28,6 @@ def store(tmp_path):
 
 @pytest.fixture
 def take(store):
-    """Return a function that downloads a file and returns its bytes; by default size and digest are
-    checked.
-    """
-
     def run(url, *, sha256=SHA256, tell=None):
         with download(f"{url}/file", store, tell or Silent(), size=len(CONTENT), sha256=sha256) as file:
             return file.read()

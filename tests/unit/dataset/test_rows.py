@@ -19,7 +19,7 @@ ROWS, WIDTH = 40, 16
 
 
 def smooth(rows=ROWS, width=WIDTH):
-    """Return an image with gradients, for which the encoder uses filters."""
+    """Return an image with gradients, so that the PNG encoder uses filters."""
     generator = np.random.default_rng(1)
     steps = generator.integers(-3, 4, (rows, width, 3))
     return (np.cumsum(np.cumsum(steps, 0), 1) % 256).astype(np.uint8)
@@ -36,7 +36,7 @@ def chunk(kind, content):
 
 
 def encoded(pixels, filters):
-    """Return a PNG whose rows use the given filters, encoded by the definitions of the specification."""
+    """Return a PNG whose rows use these filters, computed as the PNG specification defines them."""
     height, width, _ = pixels.shape
     lines, before = [], np.zeros(width * 3, int)
     for number, row in enumerate(pixels.reshape(height, -1).astype(int)):

@@ -54,8 +54,6 @@ def fetched(tmp_path):
 
 @pytest.fixture
 def npm(tmp_path, monkeypatch):
-    """Return a function that makes the fake npm write a package with given members."""
-
     def leave(*members):
         (tmp_path / "sent").write_bytes(packed(*members))
         program = tmp_path / "npm"

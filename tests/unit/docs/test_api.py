@@ -28,7 +28,6 @@ _BLOCK = re.compile(
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a folder with the examples' files, and a cluster with a fake Slurm."""
     for name in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "WORK", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -60,7 +59,6 @@ def cluster(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ran(code: str, names: dict[str, object]) -> str:
-    """Run Python code, and return its standard output."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(code, "example", "exec"), names)  # noqa: S102 - our example
     return printed.getvalue()

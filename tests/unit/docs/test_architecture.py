@@ -11,14 +11,12 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["import
 
 
 def rows(heading: str) -> list[list[str]]:
-    """Return the rows of the table below a heading, as lists of cells, without the table's head."""
     section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
 def modules() -> set[str]:
-    """Return the packages and modules in the table of packages."""
     first = [cell for cell, *_ in rows("Packages")]
     return {
         name.removeprefix("toolkit/").removesuffix(".py")

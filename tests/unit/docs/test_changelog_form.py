@@ -18,13 +18,11 @@ _RELEASE = re.compile(r"## (?P<version>\d+\.\d+\.\d+) - (?P<date>\d{4}-\d{2}-\d{
 
 
 def releases(text: str) -> list[tuple[str, str]]:
-    """Return heading and body of each release in the changelog, in order."""
     parts = re.split(r"^(## .*)$", text, flags=re.MULTILINE)[1:]
     return list(zip(parts[::2], parts[1::2], strict=True))
 
 
 def faults(text: str) -> list[str]:
-    """Return the violations of the rule in a changelog."""
     found = releases(text)
     return [
         *_of_headings([head for head, _ in found]),

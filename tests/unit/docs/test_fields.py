@@ -1,4 +1,4 @@
-"""Test the reference of file fields: names, types, defaults and meanings from the structs."""
+"""Test the reference of file fields: the name, type, default and meaning of each field."""
 
 import re
 from typing import Literal

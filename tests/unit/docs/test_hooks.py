@@ -14,7 +14,6 @@ _LINK = "[a](../slurm/sites/example.toml)"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Return the configuration and the files of a small site with toolkit's hooks."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "docs").mkdir()
     for name in ("index.md", "rules.md"):

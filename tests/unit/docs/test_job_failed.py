@@ -12,7 +12,6 @@ PAGE = (ROOT / "docs" / "howto" / "job-failed.md").read_text("utf-8")
 
 
 def block_after(sentence: str) -> str:
-    """Return the indented block after a sentence of the page."""
     lines = PAGE.partition(sentence)[2].splitlines()[1:]
     end = next(number for number, line in enumerate(lines) if line and line[0] != " ")
     return dedent("\n".join(lines[:end])).strip("\n")

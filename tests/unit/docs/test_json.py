@@ -27,14 +27,15 @@ ELSEWHERE = {
     "toolkit.jobs/1": ("json-jobs.md", "reference/files/job.md", "json-doctor.md"),
     "toolkit.site/1": ("reference/files/site.md",),
 }
-"""Further pages with the fields of a document; the document's section on a page about JSON refers to these
+"""Other pages that name fields of a document. The document's section on a page about JSON links to these
 pages.
 """
 
 
 def described(name):
-    """Return the words in backticks in the sections whose heading names the document; if there is none, in
-    the sections that mention it.
+    """Return the words in backticks from the sections about a document.
+
+    If no heading names the document, use every section that mentions it.
     """
     text = "\n".join(path.read_text() for path in sorted(DOCS.glob("json-*.md")))
     sections = [part for part in re.split(r"^(?=## )", text, flags=re.MULTILINE) if f"`{name}`" in part]

@@ -1,4 +1,4 @@
-"""Test the limits of length of pages and paragraphs, so that readers can find an answer."""
+"""Test that pages and paragraphs are not too long."""
 
 import re
 
@@ -15,12 +15,10 @@ _ITEM = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 
 
 def words(text):
-    """Return the number of words in a page, without blocks of commands, files and output."""
     return len(_CODE.sub("", text).split())
 
 
 def paragraphs(text):
-    """Return the paragraphs and list items of a page, without tables, headings and HTML."""
     parts = (part.strip() for part in _ITEM.split(_CODE.sub("", text)))
     return [part for part in parts if part and part[0] not in "|#<"]
 

@@ -1,4 +1,4 @@
-"""Test the manual pages, one for each command with the text of its help, and the completion scripts."""
+"""Test the manual page of each command, which has the text of its help, and the completion scripts."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Test that a folder in the navigation is replaced by its pages."""
+"""Test that the site's navigation shows the pages of a folder instead of the folder."""
 
 from docs.generate.navigation import expanded
 

@@ -1,4 +1,4 @@
-"""Test that links to files of the repository lead to pages with these files."""
+"""Test that links to files outside ``docs`` become links to generated pages that show these files."""
 
 import pytest
 

@@ -19,14 +19,12 @@ _SHORTENED = "…"
 
 
 def commands(text):
-    """Return the commands in the code blocks of a page, except abbreviated commands."""
     whole = text.replace("\\\n", " ")
     found = [match["words"] for match in _BLOCK.finditer(whole)]
     return [shlex.split(words, comments=True) for words in found if _SHORTENED not in words]
 
 
 def parse(words):
-    """Parse a command as toolkit does, without running it."""
     command, name, parent = cli, "toolkit", None
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         parent = click.Context(command, info_name=name, parent=parent)

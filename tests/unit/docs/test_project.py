@@ -27,7 +27,6 @@ def loaded(path: Path) -> Any:
 
 
 def targets(text: str) -> set[str]:
-    """Return the targets of a Makefile, with variables in their names replaced by values."""
     values = dict(_VARIABLE.findall(text))
     lines = _NAME.sub(lambda found: values.get(found[1], found[0]), text)
     return {name for names in _TARGET.findall(lines) for name in names.split()}
@@ -37,7 +36,6 @@ MAKEFILE = targets((ROOT / "Makefile").read_text())
 
 
 def called(command: str) -> set[str]:
-    """Return the targets of all ``make`` calls in a shell command."""
     words = [run.split() for run in re.findall(r"\bmake ([^\n;&|`]+)", command)]
     return {word for run in words for word in run if "=" not in word and not word.startswith("-")}
 
@@ -61,7 +59,6 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings."""
     heads = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}
 

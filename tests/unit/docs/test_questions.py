@@ -68,27 +68,23 @@ QUESTIONS = [
 
 
 def links(page):
-    """Return the pages to which a page of ``docs`` links."""
     folder = PurePosixPath(page).parent
     found = (match[1] for match in _LINK.finditer((DOCS / page).read_text()) if match[1])
     return {normpath(folder / target) for target in found if "://" not in target}
 
 
 def tabs():
-    """Return the first page of each tab in the navigation."""
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
     return {first(section) for section in nav} - {"courses/"}
 
 
 def first(entry):
-    """Return the first page of an entry in the navigation."""
     while not isinstance(entry, str):
         entry = next(iter(entry.values())) if isinstance(entry, dict) else entry[0]
     return entry
 
 
 def reached(clicks):
-    """Return the pages at most ``clicks`` clicks from the home page, by tabs and links."""
     pages = {"index.md"}
     for _ in range(clicks):
         pages |= tabs() | {target for page in pages if (DOCS / page).is_file() for target in links(page)}

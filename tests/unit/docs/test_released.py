@@ -54,7 +54,6 @@ def test_files_that_differ_lack_or_are_left_over_are_named_and_written(tmp_path)
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """Return a folder with all generated files up to date."""
     made, made_of_rules = made_files(), made_examples()
     monkeypatch.setattr(released, "ROOT", tmp_path)
     monkeypatch.setattr(released, "files", lambda: made)

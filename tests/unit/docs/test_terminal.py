@@ -1,4 +1,4 @@
-"""Test the pictures of a command's output."""
+"""Test the SVG pictures of a command's output."""
 
 from docs.generate.terminal import picture
 

@@ -1,8 +1,4 @@
-"""Solve constraints by brute force: try every combination of rows, and check each combination as a whole.
-
-The module uses only the types of constraints and rows of the solver, and none of the solver's other code.
-Thus an error in the solver does not also occur here.
-"""
+"""Solve constraints by brute force and without code of the solver, to check the solver's results."""
 
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
@@ -21,7 +17,6 @@ MPIS = ("openmpi", "mpich")
 def solvable(
     table: Stacks, asks: tuple[StackConstraint, ...], asked: frozenset[str], works: Works | None = None
 ) -> bool:
-    """Return whether some combination of rows satisfies all constraints."""
     return any(
         satisfies(table, asks, asked, architecture, stack, works)
         for architecture in table.architectures
@@ -30,9 +25,6 @@ def solvable(
 
 
 def combinations(table: Stacks) -> Iterator[Stack]:
-    """Yield every combination of rows: one row each for base and Python, at most one for each other
-    component.
-    """
     components = [c for c in known_components() if table.rows(c)]
     options = [table.rows(c) if c in ("base", "python") else (None, *table.rows(c)) for c in components]
     for choice in product(*options):
@@ -47,7 +39,6 @@ def satisfies(
     stack: Stack,
     works: Works | None = None,
 ) -> bool:
-    """Return whether a stack satisfies all constraints and the requirements of all its rows."""
     if not {"base", "python"} <= set(stack):
         return False
     if not all(_row_holds(table, asked, architecture, stack, component) for component in stack):
@@ -97,8 +88,8 @@ def solvable_by_joining(
 ) -> bool:
     """Return the same result as :func:`solvable`, for tables with too many combinations to try all.
 
-    The function adds components one by one, in the order of their names. It drops a combination as soon as
-    two rows exclude each other, and leaves out components that no constraint or row needs.
+    The function adds one component at a time, and drops a combination as soon as two of its rows exclude each
+    other.
     """
     wanted = _reachable(table, asks)
     components = sorted(wanted, key=lambda c: (c not in {"base", "python"}, c))

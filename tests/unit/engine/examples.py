@@ -1,4 +1,4 @@
-"""A host and an image on which every launch works; each test changes one fact."""
+"""A host and an image on which every launch works. Each test changes some of their facts."""
 
 from typing import Any
 
@@ -75,7 +75,6 @@ IMAGE = ImageFacts(
 
 
 def with_(facts: Any, **changes: Any) -> Any:
-    """Return a copy of the facts with some fields changed."""
     return msgspec.structs.replace(facts, **changes)
 
 
@@ -90,7 +89,6 @@ def unread(facts: Any, name: str, why: str = "no answer in time") -> Any:
 
 
 def image_with(mpi: ImageMpi, pmix: str | None = None) -> ImageFacts:
-    """Return the image's facts with another MPI, and with or without a PMIx."""
     image: ImageFacts = with_(IMAGE, mpi=mpi, pmix=pmix)
     return image if pmix else without(image, "pmix")
 
@@ -105,7 +103,9 @@ def case(
     given: dict[str, str] | None = None,
     **plan: Any,
 ) -> Case:
-    """Return a launch with the engine's own plan, changed by ``plan``; ``given`` has the user's variables."""
+    """Return a launch with the engine's plan, changed by ``plan``. ``given`` has the user's environment
+    variables.
+    """
     request = Request(nodes=nodes, ranks_per_node=ranks_per_node, env=given or {})
     proposed: Plan = with_(propose(host, image, request, mode), **plan)
     return Case(host, image, request, proposed)

@@ -1,8 +1,7 @@
-"""Collect the test cases of all rules: cases that fire a rule, that must not fire it, or leave it undecided.
+"""Collect the test cases of all rules from the modules in ``tests/unit/engine/rules``.
 
-A module in ``tests/unit/engine/rules`` may have four tables with the ids of rules as keys. ``FIRES``,
-``QUIET`` and ``UNDECIDED`` have the cases. ``OUTCOMES`` has the outcome of the launch in the first case that
-fires the rule.
+The tables ``FIRES``, ``QUIET`` and ``UNDECIDED`` of a module have lists of launches, by a rule's id.
+``OUTCOMES`` has the predicted outcome of the first launch in ``FIRES``.
 """
 
 import pkgutil
@@ -24,9 +23,7 @@ def _modules() -> Iterator[ModuleType]:
 
 @cache
 def tables() -> tuple[Table, Table, Table]:
-    """Return three tables of cases by rule: cases that fire it, that do not fire it, and that leave it
-    undecided.
-    """
+    """Return three tables of launches, by rule: the rule fires, does not fire, or is undecided."""
     fires: Table = {}
     quiet: Table = {}
     undecided: Table = {}
@@ -39,7 +36,6 @@ def tables() -> tuple[Table, Table, Table]:
 
 @cache
 def outcomes() -> dict[str, str]:
-    """Return, by rule, the predicted outcome of the first case that fires the rule."""
     found: dict[str, str] = {}
     for module in _modules():
         found |= getattr(module, "OUTCOMES", {})

@@ -1,4 +1,4 @@
-"""Generate facts that no real file has: fields missing, extra, garbled or hostile; made from the types."""
+"""Generate facts that no real host or image has, with missing, extra, garbled or hostile fields."""
 
 from typing import Any
 
@@ -38,7 +38,6 @@ texts = st.one_of(
 
 
 def of_type(kind: Any, depth: int = 0) -> st.SearchStrategy[Any]:
-    """Return a strategy for values of a type that :func:`msgspec.inspect.type_info` describes."""
     match type(kind).__name__:
         case "StrType":
             return texts
@@ -62,7 +61,6 @@ def of_type(kind: Any, depth: int = 0) -> st.SearchStrategy[Any]:
 
 
 def struct(cls: Any, depth: int = 0) -> st.SearchStrategy[Any]:
-    """Return a strategy for values of a struct; the top struct has a random subset of its fields."""
     info = msgspec.inspect.type_info(cls)
     fields = {f.encode_name: of_type(f.type, depth) for f in info.fields if f.name not in _BOOKS}
     needed = {f.encode_name: fields[f.encode_name] for f in info.fields if f.required}
@@ -82,7 +80,9 @@ def _dotted(cls: Any) -> list[str]:
 
 
 def _with_books(cls: Any) -> st.SearchStrategy[Any]:
-    """Return a strategy for facts of which some are marked absent or unknown, consistently or not."""
+    """Return a strategy for facts of which random names are marked absent or unknown, even if they have a
+    value.
+    """
     names = st.sampled_from(_dotted(cls)) | texts
     book = st.dictionaries(names, texts, max_size=8)
     whole = st.tuples(struct(cls), book, book, book)
@@ -92,8 +92,9 @@ def _with_books(cls: Any) -> st.SearchStrategy[Any]:
 
 
 def _changed(whole: Any) -> st.SearchStrategy[Any]:
-    """Return a strategy for good facts with a few replaced fields; with more bad fields, rules would return
-    at their first condition.
+    """Return a strategy for good facts with a few replaced fields.
+
+    With more replaced fields, rules would return at their first condition.
     """
     info = msgspec.inspect.type_info(type(whole))
     fields = {f.encode_name: of_type(f.type) for f in info.fields if f.name not in _BOOKS}

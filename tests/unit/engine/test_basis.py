@@ -1,4 +1,4 @@
-"""Test the basis of a prediction, and how toolkit shows it."""
+"""Test the basis of a prediction (measured, derived or beyond all measured launches), and its display."""
 
 import msgspec
 
@@ -68,7 +68,7 @@ def test_a_failure_is_shown_as_it_is():
 
 
 def test_the_record_is_covered():
-    """Check that ``measured.toml``, from tests/matrix/envelope.py, has every fiftieth recorded launch."""
+    """Check for every fiftieth recorded launch that ``measured.toml`` contains it."""
     truth = load()
     for cell in truth.cells[::50]:
         on = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)

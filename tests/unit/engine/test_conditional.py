@@ -1,4 +1,4 @@
-"""Test answers to tickets with few facts, and to public reports with only their stated facts."""
+"""Test predictions from tickets, which state few facts, and from the facts in public reports."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from toolkit.model.prediction import Request
 from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
 
 RIGHT = 206
-"""The least number of right answers to gradable public reports; raise it if the engine improves."""
+"""The least number of public reports with a right answer. If the engine improves, raise this number."""
 OPEN_MPI = TicketImage(mpi="openmpi 4.1.4")
 
 

@@ -14,13 +14,13 @@ from toolkit.model.prediction import MODES, Request, Verdict
 from toolkit.report.rules import general_fix
 
 NAMED = re.compile(rf"(?<![\w-])({'|'.join(sorted(MODES, key=len, reverse=True))})(?![\w-])")
-"""Pattern of a launch mode's name as a word, except ``bind``, which is also a word in `--bind /tmp`."""
 BIND = re.compile(r"\bmode bind\b")
+"""The word ``bind`` alone names no mode: it is also part of `--bind /tmp`."""
 BY_SRUN = {"--mpi=pmix": "srun-pmix", "--mpi=pmi2": "srun-pmi2", "--mpi=none": "srun-none"}
 
 
 def named(text: str) -> set[str]:
-    """Return the launch modes in a text, by their names or by their options of srun."""
+    """Return the launch modes that a text names directly or by an option of srun."""
     by_name = set(NAMED.findall(text)) - {"bind"} | ({"bind"} if BIND.search(text) else set())
     return by_name | {mode for word, mode in BY_SRUN.items() if word in text}
 

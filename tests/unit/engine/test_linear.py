@@ -1,4 +1,4 @@
-"""Test that no pattern for foreign text takes more than linear time."""
+"""Test that no pattern takes more than linear time on text from other programs."""
 
 import re
 import time
@@ -29,7 +29,6 @@ MATCHED = (
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
-    """Return every pattern of the signatures and of the modules, by name."""
     found = {}
     for signature in knowledge.signatures():
         for pattern in (
@@ -47,7 +46,7 @@ def patterns() -> dict[str, re.Pattern[str]]:
 
 
 def runs(sequence) -> list[str]:
-    """Return the literal texts in a pattern, separately for each branch."""
+    """Return the texts that a pattern contains literally, separately for each branch."""
     found, run = [], ""
     for name, value in ((str(operation), value) for operation, value in sequence):
         if name == "LITERAL":
@@ -66,9 +65,7 @@ def runs(sequence) -> list[str]:
 
 
 def repeated(pattern: re.Pattern) -> list[str]:
-    """Return texts that may slow a pattern down when repeated: its literals, alone and with a character after
-    them, and common characters.
-    """
+    """Return texts that may slow a pattern down when repeated: its literal texts and common characters."""
     text = pattern.pattern
     if isinstance(text, bytes):
         text = text.decode("latin-1")
@@ -103,7 +100,7 @@ FLOOR = 0.01
 
 
 def slow(name: str, pattern: re.Pattern, units: Sequence[str] = ()) -> str:
-    """Return the repeated text for which a pattern takes more than linear time; empty if there is none."""
+    """Return the repeated text for which a pattern takes more than linear time, or an empty string."""
     for unit in units or repeated(pattern):
         line = (unit * (LONGEST // len(unit) + 1))[:LONGEST]
         texts = [line], [line] * 4, [line[: LONGEST // 4]] * 16

@@ -9,8 +9,6 @@ from toolkit.errors import BadInput
 
 
 class Stdout:
-    """Fake standard output that is, or is not, a terminal."""
-
     def __init__(self, *, terminal: bool) -> None:
         self.terminal = terminal
 

@@ -20,7 +20,7 @@ def block(text: str) -> str:
 
 
 def root(log: str) -> tuple[str, str]:
-    """Return the line that toolkit names as the cause of the failure (root line), and the fault's class."""
+    """Return the root line (the line that toolkit names as the fault's cause) and the fault's class."""
     return told(log)[:2]
 
 

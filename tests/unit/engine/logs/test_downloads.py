@@ -1,4 +1,4 @@
-"""Test that a failed network request is the root line if a program then cannot load what it needs."""
+"""Test that toolkit names a failed download as the cause if a program then lacks a file."""
 
 from tests.unit.engine.logs.test_root import told
 from tests.unit.tables import every_row

@@ -1,4 +1,4 @@
-"""Test the signatures of job output: each signature finds its own sample, and no other signature finds it."""
+"""Test that each signature of a fault finds its own sample of job output, and no other sample."""
 
 import json
 import random
@@ -60,8 +60,7 @@ def test_a_title_is_one_short_sentence_and_a_fix_has_sentences(signature):
     for step in signature.fix:
         assert re.fullmatch(r"[A-Z].*\.", step), step
         assert len(re.sub(r"`[^`]*`", "x", step).split()) <= 25, step
-    # A fix with a single step must not contain a semicolon outside code, because `report.explained` splits
-    # there.
+    # `report.explained` splits a fix with a single step at semicolons, so only code may contain one.
     assert len(signature.fix) > 1 or ";" not in re.sub(r"`[^`]*`", "x", signature.fix[0])
 
 
@@ -279,7 +278,7 @@ def test_a_long_line_and_much_output_do_no_harm():
 
 
 def test_a_number_in_a_line_decides_where_a_pattern_names_it():
-    """If lines differ only in numbers, explain searches one of them; patterns that contain numbers search
+    """If lines differ only in numbers, explain searches one of them. Patterns that contain numbers search
     every line.
     """
     epochs = "".join(f"0: epoch {n}\n" for n in range(100, 200))
@@ -343,7 +342,7 @@ def test_the_middle_is_what_is_not_read(monkeypatch):
     ticks = iter(range(1000))
     monkeypatch.setattr(logsearch.time, "monotonic", lambda: next(ticks))
     monkeypatch.setattr(joblines, "_PAGE", 10)
-    text = "".join(f"SIGSEGV {n:02}\n" for n in range(20))  # with pages of one line
+    text = "".join(f"SIGSEGV {n:02}\n" for n in range(20))  # each line is one page
     output = Output(text)
     found = logsearch.search(output, ("SIGSEGV",), 6)
     assert [output.line(p).number for p in found.positions["SIGSEGV"]] == [1, 2, 3, 18, 19, 20]

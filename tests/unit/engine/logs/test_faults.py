@@ -33,8 +33,8 @@ HEALTHY = [*read("healthy"), *read("healthy-reports")]
 WRONG = {
     "ddp-interleaved": {"class"},  # the lines of the tracebacks of several ranks are mixed
     "comsol-nan": {"root"},  # the message is four lines after the heading
-    "rpc-reset": {"root", "class"},  # the log has only warnings, and no line that the program ended
-    "n45-rcps-buildscripts-439": {"class"},  # no class has faults of licences
+    "rpc-reset": {"root", "class"},  # the log has only warnings, and no line says that the program ended
+    "n45-rcps-buildscripts-439": {"class"},  # toolkit has no class for faults of licences
     "n45-LlamaFactory-3839": {"root"},  # the reason is in the third line of an exception of Ascend
     "n46-PanguWeather-1": {"root"},  # several ranks write at once, and break the line
     "n45-horovod-2097": {"class"},  # the report breaks the line before its reason
@@ -48,7 +48,6 @@ def squeezed(text: str) -> str:
 
 
 def misses(faults: list[dict[str, Any]], inside: bool = False) -> dict[str, list[str]]:
-    """Return the ids of wrongly explained faults, in four lists: wrong root line, class, rank and retry."""
     found: dict[str, list[str]] = {"root": [], "class": [], "rank": [], "retry": []}
     for fault in faults:
         log = f"{''.join(MARKS)}{fault['log']}\n{ENDING}" if inside else fault["log"]
@@ -72,7 +71,6 @@ def test_there_are_many_faults_and_a_third_is_aside():
 
 
 def unexpected(faults: list[dict[str, Any]], inside: bool = False) -> dict[str, list[str]]:
-    """Return the errors that are not in `WRONG`."""
     found = misses(faults, inside)
     return {
         name: new

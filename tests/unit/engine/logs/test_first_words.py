@@ -1,7 +1,4 @@
-"""Test for each signature that some line of job output matches only because of the pattern's first words.
-
-The sample of most signatures has the first words; the other signatures have a line in ``LINES``.
-"""
+"""Test that each signature finds some line only because of the first words of its pattern."""
 
 import re
 
@@ -72,7 +69,9 @@ LINES = {
     "nccl-remote": "ncclRemoteError",
     "rank-failed": "DUE TO TASK FAILURE",
 }
-"""Lines that contain the first words of a signature's pattern, by the id of the signature."""
+"""Lines that contain the first words of a signature's pattern, by the signature's id. The samples of the
+other signatures contain these words.
+"""
 AFTER_OTHERS = {
     "cuda-no-device",
     "cudnn-call",
@@ -86,8 +85,9 @@ AFTER_OTHERS = {
     "symbol-missing",
     "tensorflow-cluster",
 }
-"""Signatures for which no line depends on the first words: these words only exclude lines, or an earlier
-signature finds the line.
+"""Signatures for which no line depends on the first words.
+
+These words only exclude lines, or an earlier signature finds the line.
 """
 SIGNATURES = {signature.id: signature for signature in knowledge.signatures()}
 
@@ -97,7 +97,7 @@ def needs_first_words(pattern: str, lines: str) -> bool:
     other = re.sub(r"[A-Za-z]{4}", "zzzz", pattern, count=1)
     try:
         return not any(re.search(other, line) for line in lines.splitlines())
-    except re.error:  # the other word made an escape that does not exist
+    except re.error:  # `zzzz` made an invalid escape
         return True
 
 

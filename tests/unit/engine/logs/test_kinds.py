@@ -1,6 +1,4 @@
-"""Test kinds of messages in which the root line or the class is easy to miss: help boxes, error stacks, lines
-of code, advice, and reports of failed build steps.
-"""
+"""Test messages whose cause is easy to miss: help boxes, error stacks, code, advice, failed build steps."""
 
 from tests.unit.engine.logs.test_root import END, told
 from tests.unit.tables import every_row

@@ -1,6 +1,4 @@
-"""Test labels of launchers and loggers at the start of a line, faults that an error quotes, and the last
-lines before an abort.
-"""
+"""Test labels at the start of lines, faults that an error quotes, and the last lines before an abort."""
 
 from tests.unit.engine.logs.test_root import told
 from tests.unit.tables import every_row

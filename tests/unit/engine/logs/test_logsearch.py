@@ -1,4 +1,4 @@
-"""Test that the fast search finds the same as a search of each line by each pattern."""
+"""Test that the fast search of a log finds the same lines as a search with every pattern."""
 
 import json
 import re
@@ -20,7 +20,6 @@ LINES = list(dict.fromkeys(line_text(line.encode()) for log in LOGS for line in 
 
 
 def positions(texts: list[bytes]) -> list[int]:
-    """Return the position of each line in the joined text."""
     at, found = 0, []
     for text in texts:
         found.append(at)
@@ -68,7 +67,7 @@ def test_suspects_of_both_ends_are_kept(monkeypatch):
 
 
 def test_the_likely_parts_have_the_first_row_that_matches():
-    """Check that a search of only the likely rows finds the same row as a search of all rows."""
+    """Check that a search of the likely rows of ``faultlines.toml`` finds the same row as a full search."""
     wrong = []
     for text in LINES:
         every, likely = (

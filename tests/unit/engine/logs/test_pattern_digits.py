@@ -1,7 +1,4 @@
-"""Test that digits in the patterns of ``faultlines.toml``, such as error numbers, matter: one digit per row.
-
-A digit matters if the pattern matches a line with this digit but not with the next digit, or the reverse.
-"""
+"""Test that digits in patterns of ``faultlines.toml``, such as error numbers, decide which lines match."""
 
 import re
 
@@ -100,11 +97,11 @@ LINES = [
     "Failed to modify A QP",
     "pdsh@n1: n2: ssh exited with exit code 255",
 ]
-"""Lines of programs, or of recorded jobs. For each line, the first digit of at least one row matters."""
+"""Lines of programs and recorded jobs. Each line shows that a digit of some pattern matters."""
 
 
 def changed() -> dict[str, str]:
-    """Map the first pattern with a digit in each row to the same pattern with that digit raised by one."""
+    """Map the first pattern with a digit in each row to the same pattern with the next digit."""
     found: dict[str, str] = {}
     for row in tables("faultlines")["line"]:
         pairs = [(pattern, next_digit(pattern)) for pattern in row.get("patterns", ())]
@@ -113,7 +110,7 @@ def changed() -> dict[str, str]:
 
 
 def differ(old: str, new: str, line: str) -> bool:
-    """Return whether only one of two patterns finds a line; a broken pattern finds none."""
+    """Return whether only one of two patterns finds a line. An invalid pattern finds none."""
     try:
         return bool(re.search(old, line)) != bool(re.search(new, line))
     except re.error:

@@ -28,7 +28,6 @@ def labelled(rank: int, text: str) -> str:
 
 
 def told(text: str) -> tuple[str, str, str]:
-    """Return the text of the root line, the class and the rank."""
     found = explain_output(Output(text))
     if found.root is None or found.fault is None:
         return "", "", ""
@@ -688,7 +687,6 @@ def test_a_cause_far_from_the_root_line_or_beside_another_cause_only_may_matter(
 
 
 def watchdog(rank: int, number: int, kind: str) -> str:
-    """Return the line in which a rank reports that a collective reached its time limit."""
     said = "Watchdog caught collective operation timeout"
     return f"[rank{rank}]:[E] [Rank {rank}] {said}: WorkNCCL(SeqNum={number}, OpType={kind})"
 

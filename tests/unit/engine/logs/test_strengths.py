@@ -1,7 +1,4 @@
-"""Test how clearly a line names its fault: the strength of rows of ``faultlines.toml``.
-
-The comment at the top of ``faultlines.toml`` describes the strengths.
-"""
+"""Test the strength of each row of ``faultlines.toml``: how clearly its lines name the fault."""
 
 import msgspec
 
@@ -39,7 +36,7 @@ CAUSES = {
         "[ABORT] A required keyword BASIS_SET was not found in section KIND",
         "Error in routine readpp (1): file /work/Si.UPF not found",
     ],
-    3: [  # errors that a program logs, which may continue
+    3: [  # errors in the log of a program that may continue
         "Fehler: keine Rechte",
         "srun: error: spank: lua.so: Plugin file not found",
         "usage: train.py [-h] [--lr LR]",
@@ -49,7 +46,7 @@ CAUSES = {
         "step 3 failed: builtins.KeyError: 'labels'",
         "failed call to cuInit: UNKNOWN ERROR (303)",
     ],
-    2: [  # lines with only a word of failure
+    2: [  # lines with only a word such as abort or failed
         "mpirun: 74: [: intel64: unexpected operator",
         "the option --gpus is no longer supported",
         "abort",
@@ -58,15 +55,14 @@ CAUSES = {
         "[W socket.cpp:7] [c10d] The server socket has failed to bind to a:1 (errno: 98 - Address already in",
     ],
 }
-"""Lines that name a cause, by the strength of their row; rows of strength 5 need no line here."""
+"""Lines that name a cause, by the strength of their row. Rows of strength 5 need no line here."""
 STRENGTHS = {"cause": {2, 3, 4, 5}, "consequence": {2, 3}, "ending": {1, 4}}
-"""Allowed strengths of rows, by role. A consequence is below 4, the strength of an error of a library."""
+"""Allowed strengths of rows, by role. A library's error has strength 4, and a consequence is weaker."""
 PROGRESS = "[46/34aff4] process > align (1) [100%] 1 of 1, failed: 1"
-"""A progress line of Nextflow; its row is the only consequence with strength 2."""
+"""A progress line of Nextflow. Its row is the only consequence with strength 2."""
 
 
 def row_of(line: str) -> FaultLine | None:
-    """Return the row of ``faultlines.toml`` that decides the class of a line."""
     parts: list[RowPart] = [part for part in likely_parts(line) if part.row_of(line)]
     return parts[0].row if parts else None
 

@@ -1,7 +1,4 @@
-"""Test how toolkit finds the class of a fault from its exception, the traceback's files, or a line's words.
-
-The line of such a fault matches no row of ``faultlines.toml``.
-"""
+"""Test how toolkit finds the class of a fault whose line matches no row of ``faultlines.toml``."""
 
 from tests.unit.engine.logs.test_root import told
 from tests.unit.tables import every_row

@@ -42,14 +42,14 @@ OF_ITS_OWN = {**FABRIC, "soname": "libmpi.so.40", "places": {"libfabric.so.1": "
 ASKS = mpi(fabric_asked="1.8")
 # The library of Open MPI 1.10 has the same name as the libraries of MPICH's ABI family.
 NAMESAKE = {"implementation": "mpich", "version": "4.1.3", "soname": "libmpi.so.12", "pmix": None}
-# conda links its programs with the folder of conda's MPI.
+# conda's programs contain the path of conda's MPI.
 OWN_PATH = image(programs={"/opt/conda/train": IMAGE.mpi.library}, programs_fixed=("/opt/conda/train",))
 OLD_OPEN_MPI = mpi(version="1.10.2", soname="libmpi.so.12")
 NAMED_ALIKE = image(mpi=msgspec.structs.replace(MPICH, soname="libmpi.so.12"))
 OF_MPI_4 = image(mpi=msgspec.structs.replace(MPICH, soname="libmpi.so.12", version="4.2.2"), mpi4py="4.0.1")
 PLUGINS = {"components_need": {"pml_ucx": ("libucp.so.0",), "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2")}}
 OUTSIDE = {**PLUGINS, "needs": (), "outside": ("libmunge.so.2", "libpmix.so.2", "libucp.so.0")}
-# srun offers PMIx, which only one of the two components supports.
+# The MPI has a component for PMIx and one for Slurm's PMI, and srun offers PMIx.
 MIXED = {
     "components": {"pmix": ("ext3x", "s1")},
     "components_need": {"pmix_ext3x": ("libpmix.so.2",), "pmix_s1": ("libpmi.so.0",)},
@@ -64,17 +64,14 @@ WITH_UCX = {"needs": ("libpmix.so.2", "libucs.so.0"), "ucx": "1.13.1"}
 
 
 def provider(**changes):
-    """Return a host with an MPI below /opt, changed by ``changes``."""
     return host(mpis=(msgspec.structs.replace(OPT, **changes),))
 
 
 def bound(on=None, of=IMAGE, **plan):
-    """Return a launch that mounts the host's MPI into the container."""
     return case(on or provider(), of, "bind", **{"binds": ("/opt/mpi",), "env": OPAL, **plan})
 
 
 def restricted(**settings):
-    """Return a host with the MPI below /opt and other settings of the runtime."""
     named = {name.replace("_", " "): value for name, value in settings.items()}
     return with_(provider(), runtime=msgspec.structs.replace(RUNTIME, settings=named))
 

@@ -22,7 +22,7 @@ PMIX_5 = with_(IMAGE, pmix="5.0.7", pmix_components={"gds": ("hash", "shmem2")})
 PMIX_7 = with_(IMAGE, pmix="7.0.0~rc1-2+b1", pmix_components={"gds": ("hash", "shmem3")})
 SERVER_7 = host(pmix="7.0.0")
 PRIVATE = host(slurm=msgspec.structs.replace(SLURM, settings={"JobContainerType": "job_container/tmpfs"}))
-# scontrol show config of Slurm 25.11.4, and slurm.schedmd.com/namespace.html.
+# Sources: `scontrol show config` of Slurm 25.11.4, and slurm.schedmd.com/namespace.html.
 SPACES = host(slurm=msgspec.structs.replace(SLURM, settings={"NamespaceType": "namespace/linux"}))
 NO_SPACES = host(slurm=msgspec.structs.replace(SLURM, settings={"NamespaceType": "(null)"}))
 NO_TMP = runtime(settings={"mount tmp": "no"})

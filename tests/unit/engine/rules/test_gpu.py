@@ -371,7 +371,7 @@ def test_a_gpu_is_known_by_the_name_that_nvidia_smi_prints(name: str, family: st
     "name",
     [
         "AMD Instinct MI250X",
-        # These names resemble a name in a row, but the GPUs have other chips.
+        # These names resemble names in the table, but the GPUs have other chips.
         "NVIDIA GeForce RTX 2050",
         "NVIDIA GeForce GTX 960M",
         "Quadro M2000M",

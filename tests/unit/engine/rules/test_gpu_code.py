@@ -9,12 +9,10 @@ A100, P100 = ("NVIDIA A100-PCIE-40GB",), ("Tesla P100-PCIE-16GB",)
 
 
 def wheel(version: str, built: str):
-    """Return an image with a PyTorch that was built with the CUDA release ``built``."""
     return image(pytorch=version, pytorch_cuda=built)
 
 
 def rocm(built: str):
-    """Return an image with a PyTorch that was built with the ROCm release ``built``."""
     return image(pytorch=f"2.5.1+rocm{built}", pytorch_rocm=built)
 
 

@@ -14,7 +14,7 @@ PYXIS = msgspec.structs.replace(HOST.runtime, name="pyxis", path="pyxis", versio
 PODMAN = msgspec.structs.replace(HOST.runtime, name="podman", path="/usr/bin/podman")
 CE = msgspec.structs.replace(HOST.runtime, name="ce", path="ce", version="")
 BY_CDI, UNMAPPED = "--device=nvidia.com/gpu=all", "--userns=nomap"
-# SyneRBI/PETRIC2 issue 27: cuda>=12.8 on driver 551 (CUDA 12.4); the condition as in nvidia/cuda:12.8.1
+# Sources: SyneRBI/PETRIC2 issue 27 (cuda>=12.8 on driver 551 with CUDA 12.4), image nvidia/cuda:12.8.1
 WANTED = (
     "cuda>=12.8 brand=unknown,driver>=470,driver<471 brand=tesla,driver>=535,driver<536 "
     "brand=geforce,driver>=550,driver<551"
@@ -22,12 +22,10 @@ WANTED = (
 
 
 def in_pyxis(driver: str, *gpus: str):
-    """Return a host with pyxis, a driver and GPUs."""
     return host(runtime=PYXIS, gpu_driver=driver, gpus=gpus or ("NVIDIA A100-SXM4-40GB",))
 
 
 def requires(value: str = WANTED, **more: str):
-    """Return an image that requires a driver."""
     return image(environment={"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_REQUIRE_CUDA": value, **more})
 
 

@@ -27,7 +27,6 @@ from toolkit.model.prediction import Request
 
 
 def slurm(**changes):
-    """Return a host with changed facts of its Slurm."""
     return host(slurm=msgspec.structs.replace(SLURM, **changes))
 
 

@@ -65,7 +65,7 @@ INSIDE = {"mode": "mpirun-container", "nodes": 1, "launcher": ("mpirun",)}
 
 
 def beside(other=OTHER_5, pmix="3.2.5", **changes):
-    """Return an image whose program loads another MPI than the MPI of the image's mpirun."""
+    """Return an image whose program loads an MPI that differs from the MPI of the image's mpirun."""
     own = msgspec.structs.replace(OWN_LIBRARY, **changes)
     return with_(image(mpi=own, other_mpis=(other,) if other else (), mpirun=own.launcher), pmix=pmix)
 

@@ -21,14 +21,12 @@ BESIDE = {"binds": ("/opt/ofi/lib:/host/ofi",), "env": {"LD_LIBRARY_PATH": "/hos
 
 
 def loading(of=IMAGE, **programs: str):
-    """Return an image with programs, and with evidence for the libraries that they load."""
     found = {PROBE: "", **programs}
     line = f"{PROBE} loads {found[PROBE] or 'a missing MPI library'}"
     return msgspec.structs.replace(of, programs=found, evidence={**of.evidence, "programs": line})
 
 
 def lacking(*sonames: str, **changes):
-    """Return an image in which the MPI that a program loads lacks libraries."""
     of = mpi(lacks=sonames, needs=tuple(sorted({*MPI.needs, *sonames})))
     return loading(of, **{PROBE: MPI.library, **changes})
 

@@ -30,7 +30,6 @@ INTEL = image(mpi=msgspec.structs.replace(MPICH, implementation="intelmpi", vers
 
 
 def unknown(**changes):
-    """Return an image with Debian's MPICH, of which some facts are missing."""
     return with_(DEBIAN, mpi=msgspec.structs.replace(DEBIAN.mpi, **changes))
 
 

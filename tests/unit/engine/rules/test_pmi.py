@@ -12,7 +12,6 @@ SLURMS = (*OWN, "libpmi.so.0", "libslurm_pmi.so")
 
 
 def on(*needs, **changes):
-    """Return an image with an MPICH that needs these libraries."""
     made = msgspec.structs.replace(MPICH, version="4.0.2", device="ch3:nemesis", needs=needs, **changes)
     return absent(image(mpi=made), "pmix")
 

@@ -18,12 +18,10 @@ def torch(says=None, command=("python", "train.py"), **more):
 
 
 def gpus(**more):
-    """Return a launch whose ranks get GPUs."""
     return case(asked={"gpus": True}, **{**TORCH, **WRAPPED, **more})
 
 
 def run(says=None, **more):
-    """Return a launch of torchrun."""
     return torch(says, ("torchrun", "train.py"), **{"starter": "torchrun", **more})
 
 
@@ -40,7 +38,6 @@ def tensorflow(**more):
 
 
 def fit(says=None, **more):
-    """Return a launch of accelerate."""
     return torch(says, ("accelerate", "launch", "fit.py"), **{"starter": "accelerate", **more})
 
 

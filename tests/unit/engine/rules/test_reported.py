@@ -32,7 +32,6 @@ CLIENT_5 = image(mpi=msgspec.structs.replace(OLD, version="5.0.3"), pmix="5.0.2"
 
 
 def psm3(**changes):
-    """Return an image whose libfabric has the provider psm3."""
     there = {"libfabric_version": "1.18.1", "libfabric_providers": ("psm3", "tcp"), **changes}
     return image(mpi=PSM3, **there)
 
@@ -48,7 +47,6 @@ GDR = {"NCCL_NET_GDR_LEVEL": "PHB"}
 
 
 def rccl(**changes):
-    """Return a launch of PyTorch with RCCL and its libfabric plugin on Slingshot."""
     there = {
         "pytorch": "2.7.1+rocm6.2.4",
         "libfabric_version": "1.22.0",
@@ -60,7 +58,6 @@ def rccl(**changes):
 
 
 def rooted(*container):
-    """Return a launch with Open MPI 4 on the host and in the image, with these container options."""
     launcher = msgspec.structs.replace(LAUNCHER, version="4.1.2", pmix="4.1.2")
     return case(on=host(mpis=(launcher,)), mode="mpirun-host", container=container)
 

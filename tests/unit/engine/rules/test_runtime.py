@@ -17,17 +17,14 @@ SQUASHFS = "allow setuid-mount squashfs"
 
 
 def setuid(settings: dict[str, str] | None = None, **more: object):
-    """Return a host with an old kernel and a runtime that is setuid."""
     return with_(runtime(**{"setuid": True, "settings": settings or {}, **more}), **CENTOS_7)
 
 
 def suid_fuse(fuse3: str, **more: object):
-    """Return a host with a setuid Apptainer 1.4.5 and a release of libfuse 3."""
     return with_(runtime(**{"setuid": True, "version": "1.4.5", "settings": {}, **more}), fuse3=fuse3)
 
 
 def setting(name: str, value: str):
-    """Return a host with one changed setting of its runtime."""
     return runtime(settings={name: value})
 
 
@@ -37,20 +34,16 @@ def unbound(*binds: str, **more: object):
 
 
 UNNUMBERED = unread(runtime(name="singularity", version=""), "runtime.version")
-"""A host whose runtime prints no release number."""
 LOCALTIME = unbound("/etc/localtime", version="1.4.5")
 OCI = runtime(name="singularity-ce", version="4.3.7")
-"""A runtime that can start containers with an OCI runtime."""
 OCI_ALWAYS = runtime(name="singularity-ce", version="4.3.7", settings={"oci mode": "yes"})
 
 
 def plain_user(kernel: str, **more: object):
-    """Return a host with another kernel and a runtime that is not setuid; squashfuse is there."""
     return with_(runtime(**more), kernel=kernel)
 
 
 def pyxis(version: str, kernel: str):
-    """Return a host with a release of pyxis and a kernel."""
     return with_(runtime(name="pyxis", version=version), kernel=kernel)
 
 

@@ -15,7 +15,6 @@ BOGUS = host(environment={"MPIR_CVAR_CH4_NETMOD": "bogus"})
 
 
 def netmods(device):
-    """Return an image with an MPICH that has these network modules."""
     return image(mpi=msgspec.structs.replace(MPICH, device=device))
 
 
@@ -124,7 +123,6 @@ COMPONENTS = {
 
 
 def foreseen(given: dict[str, str], network: dict[str, object], of: ImageMpi, **facts: object) -> str:
-    """Return the predicted outcome of a launch on two nodes with these settings."""
     there = image(mpi=of, **{**BOTH, **facts})
     mode = "srun-pmix" if of.implementation == "openmpi" else "srun-pmi2"
     only = tuple(r for r in RULES if r.id == "setting-breaks-mpi")
@@ -157,7 +155,7 @@ def open_mpi(version: str = "4.1.6", **changes: object) -> ImageMpi:
         ({"OMPI_MCA_btl": "openib,self,vader", "OMPI_MCA_btl_openib_allow_ib": "true"}, FAST, "ok"),
         ({"OMPI_MCA_btl": "openib,self,vader"}, ROCE, "ok"),
         ({"OMPI_MCA_btl": "openib,self,vader"}, PLAIN, "crash"),
-        # Open MPI chooses UCX, which needs no btl: glotzerlab/software, Delta (OMPI_MCA_btl=self).
+        # Open MPI chooses UCX, which needs no btl. Source: OMPI_MCA_btl=self of glotzerlab/software, Delta.
         ({"OMPI_MCA_btl": "self"}, FAST, "ok"),
         ({"OMPI_MCA_btl": "self", "OMPI_MCA_pml": "ucx"}, ROCE, "ok"),
         ({"OMPI_MCA_btl": "self", "OMPI_MCA_pml": "ob1"}, FAST, "init-failure"),

@@ -12,12 +12,10 @@ MUNGE = image(pmix_components={"psec": ("munge", "none"), "gds": ("hash",)})
 
 
 def slurm(**settings: str):
-    """Return a host with changed settings of Slurm."""
     return host(slurm=msgspec.structs.replace(SLURM, settings={**SLURM.settings, **settings}))
 
 
 def server_4(**settings: str):
-    """Return a host whose Slurm has a PMIx 4 server."""
     return msgspec.structs.replace(slurm(**settings), pmix="4.2.2")
 
 

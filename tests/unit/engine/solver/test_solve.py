@@ -45,7 +45,6 @@ def conflict(wanted, host=None) -> Conflict:
 
 
 def mode_of(solution: Solution, host, operations=("mpi", "gloo")):
-    """Return the launch mode that the engine chooses for the image of a solution."""
     table = stacks()
     taken = {
         c.component: next(
@@ -239,7 +238,6 @@ def test_every_row_can_be_read_and_names_what_there_is(component):
 
 @every_row("component", components())
 def test_every_row_can_be_had_with_some_stack(component):
-    """Check for each version of a component that the solver finds an image with this version."""
     for row in stacks().rows(component):
         if component in ("base", "python"):
             continue

@@ -30,7 +30,6 @@ def row(component, version, provider):
 
 
 def stack(component, version, base):
-    """Return a stack with a Debian base, an MPI from Debian, and the components that this MPI requires."""
     mpi = row(component, version, "debian")
     parts = {c: wish.split(" ") for c, wish in mpi.requires.items() if c != "base"}
     return {
