@@ -1,1 +1,1 @@
-"""Test thousands of damaged and hostile images and facts files; ``make fuzz`` runs the tests."""
+"""Test thousands of damaged and hostile images, bundles and other inputs; ``make fuzz`` runs the tests."""

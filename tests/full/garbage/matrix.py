@@ -83,7 +83,6 @@ def _fault_of_message(garbage: Garbage, errors: str) -> str:
 
 
 def wrong(slot: Slot, folder: Path) -> tuple[int, list[Wrong]]:
-    """Return the number of runs of the command of ``slot``, and the wrong answers."""
     found, count = [], 0
     for garbage, outcome in answers(slot, folder):
         count += 1

@@ -1,4 +1,4 @@
-"""Test that every command answers garbage with one line and exit code 2 before it contacts any service."""
+"""Test that every command answers garbage with an error of one line before it contacts any service."""
 
 import tempfile
 from collections.abc import Iterator

@@ -123,7 +123,7 @@ def of(engine, *processes):
 
 
 def left(engine):
-    """Return the containers whose owner, the process that made them, has exited."""
+    """Return the containers whose owner process has exited."""
     return {container for container, owner in owners(engine).items() if not is_running(owner)}
 
 

@@ -71,7 +71,6 @@ class Run:
         return status, "\n".join(self.said)
 
     def stop(self):
-        """Stop the job and the process that follows it, if they still run after a failed test."""
         if self._process.returncode is None:
             as_root(self.cluster, "scancel", "--user=ada")
             self._process.kill()
@@ -162,7 +161,6 @@ def resume(run):
 
 
 def goes_on_from(run, before):
-    """Check that the resumed training repeats no completed epoch."""
     assert run.lines("resumed")[0]["epoch"] >= before
 
 

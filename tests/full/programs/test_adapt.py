@@ -1,4 +1,4 @@
-"""Test that scripts which ``toolkit adapt`` changed train on two nodes as well as in one process."""
+"""Test that scripts that ``toolkit adapt`` changed reach on two nodes the accuracy of one process."""
 
 import os
 import re

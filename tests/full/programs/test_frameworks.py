@@ -1,4 +1,4 @@
-"""Test scripts for PyTorch, JAX and TensorFlow, as in their documentation, in real jobs."""
+"""Test scripts that follow the documentation of PyTorch, JAX and TensorFlow, in real jobs."""
 
 import json
 import posixpath

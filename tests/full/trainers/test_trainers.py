@@ -198,7 +198,6 @@ def test_data_that_no_rank_has_is_told_once(inside, tmp_path, out):
 
 
 def two_ranks_with(inside, fault, data, folder, out):
-    """Train on two ranks whose Python runs the code ``fault`` at its start."""
     out.mkdir()
     (folder / "sitecustomize.py").write_text(fault)
     words = (*TWO, *TRAIN, "--strategy", "horovod", "--data", "/data")

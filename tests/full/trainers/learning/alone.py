@@ -54,7 +54,6 @@ def optimizers():
 
 
 def goes_on(chosen):
-    """Return the distance between the weights of a resumed and of an uninterrupted training."""
     learning = Learning(0.1, optimizer="sgd", **chosen).of_batch(small.BATCH)
     whole, _ = small.train(WORLD, learning)
     loops = [small.loop(WORLD, learning) for _ in range(2)]

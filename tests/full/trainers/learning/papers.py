@@ -28,8 +28,8 @@ def gradients(now, inputs, classes, smoothing=0.0):
 
 
 class Sgd:
-    """SGD by Goyal et al. 2017, equation 9: the velocity does not include the rate, so the rate may
-    change.
+    """SGD by Goyal et al. 2017, equation 9: the velocity does not include the learning
+    rate, so the learning rate may change.
     """
 
     def __init__(self, momentum=0.0, decay=0.0, nesterov=False):
@@ -44,8 +44,8 @@ class Sgd:
 
 
 class Uncorrected(Sgd):
-    """SGD by Goyal et al. 2017, equation 10, without momentum correction: the velocity includes the rates of
-    earlier steps.
+    """SGD by Goyal et al. 2017, equation 10, without momentum correction: the velocity includes the
+    learning rates of earlier steps.
     """
 
     def step(self, now, found, rate):

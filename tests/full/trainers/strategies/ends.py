@@ -14,7 +14,6 @@ MANY = ("--epochs", "500")
 
 
 def ranks(name, strategy, count, *options, started=None, environment=None):
-    """Start the first ``started`` of a job's ``count`` ranks, and return their processes."""
     host = socket.gethostname()
     common = {
         **os.environ,
