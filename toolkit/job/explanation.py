@@ -39,6 +39,10 @@ _OUTPUTS = (
 
 _MOST_FILES = 64
 
+_PROGRAM = b"\x7fELF"
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")
+"""The first bytes of files that gzip, bzip2, xz and zstd compressed."""
+
 
 def of_place(name: str) -> OutputExplanation:
     """Explain the output of ``name``, which is a file, a folder, a recorded job or a Slurm job.
@@ -159,9 +163,19 @@ def of_file(path: Path) -> OutputExplanation:
     """Explain the output in a file.
 
     Raises:
-        BadInput: if the file does not exist, or toolkit cannot read it.
+        BadInput: if the file does not exist, toolkit cannot read it, or it is a program or a compressed file.
     """
-    with open_given(path, fix="give the output file of the job, or `-` for standard input") as opened:
+    fix = "give the output file of the job, or `-` for standard input"
+    with open_given(path, fix=fix) as opened:
+        begin = opened.read(4)
+        if begin.startswith(_PROGRAM):
+            raise BadInput(f"{path}: this file is a program, not the output of a job", fix=fix)
+        if begin.startswith(_COMPRESSED):
+            raise BadInput(
+                f"{path}: this file is compressed",
+                fix="decompress the output: for example, `zcat FILE | toolkit explain -`",
+            )
+        opened.seek(0)
         return of_stream(opened)
 
 

@@ -71,6 +71,21 @@ def test_a_name_that_is_neither_file_nor_job_is_refused(state: Path, name: str):
         of_place(name)
 
 
+@every_row(
+    ("begin", "fault"),
+    [
+        (b"\x7fELF\x02", "is a program"),
+        (b"\x1f\x8b\x08", "is compressed"),
+        (b"\x28\xb5\x2f\xfd", "is compressed"),
+    ],
+)
+def test_a_file_that_is_no_output_is_refused(tmp_path: Path, begin: bytes, fault: str):
+    file = tmp_path / "job.out"
+    file.write_bytes(begin + b"error: write failed\n")
+    with pytest.raises(BadInput, match=fault):
+        of_place(str(file))
+
+
 def test_a_job_of_slurm_is_explained_by_its_files_and_the_accounting(state: Path):
     output = state / "train.out"
     output.write_text("epoch 1\nslurm_script: line 9: 77 Killed    python train.py\n")

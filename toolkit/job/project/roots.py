@@ -1,5 +1,6 @@
 """Find the project folder: a folder that contains the script and the files that the program reads."""
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def root_of(folder: Path, script: Path | None, option: str | None, files: Iterab
         BadInput: if ``--project`` is not a folder, or does not contain the script.
     """
     if option is not None:
-        root = at_home(option).resolve()
+        # Path.resolve would raise RuntimeError for a loop of symbolic links.
+        root = Path(os.path.realpath(at_home(option)))
         if not has_folder(root):
             raise BadInput(f"--project {option}: no such folder")
         if script is not None and not is_below(str(script.resolve()), str(root)):

@@ -19,6 +19,9 @@ PREFIX = "TOOLKIT_"
 OPTION = "option"
 """The value of ``JobLayer.source`` for settings from the command line."""
 
+_SHOWN = 20
+"""Maximum number of valid choices that an error lists."""
+
 _LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env", "sweep"}
 """The fields with several values; an environment variable can set only a field with one value."""
 
@@ -102,7 +105,9 @@ def check_layer(
         )
     except msgspec.ValidationError as error:
         found = shape(str(error), JobFile)
-        choices = f"; choices: {', '.join(found.choices)}" if found.choices else ""
+        # The list of all fields of a job file would be longer than a terminal shows.
+        shown = found.choices if len(found.choices) <= _SHOWN else (*found.choices[:_SHOWN], "…")
+        choices = f"; choices: {', '.join(shown)}" if shown else ""
         name = found.path.partition("[")[0]
         raise BadInput(_at(source, lines, name, f"{_in_words(found.what)}{choices}")) from error
     for bad in objections(job_file.given_values()):

@@ -58,7 +58,7 @@ def test_a_file_says_texts_as_they_stand_there():
             "job.yaml:1: mode: 'srun' is not an allowed value; choices: srun-pmix,",
         ),
         ("a: 1\na: 2\n", "job.yaml:2: a: appears twice"),
-        ("nodes: 1\nname: 'a b'\n", "job.yaml:2: name: 'a b': names may contain"),
+        ("nodes: 1\nname: 'a b'\n", "job.yaml:2: name: 'a b': a name has at most 128 letters"),
         (
             "sbatch:\n- --hold\n- --nodes=2\n",
             "job.yaml:1: sbatch: '--nodes=2': use the job field nodes instead",
