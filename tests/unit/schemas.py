@@ -20,7 +20,7 @@ _REFERENCE = re.compile(
 
 
 def _parse(text: str, rule: str) -> bool:
-    """Check a reference like the package rfc3987, which jsonschema uses instead of its grammars."""
+    """Replace ``rfc3987.parse``: raise ``ValueError`` for an invalid reference."""
     found = _REFERENCE.fullmatch(text)
     if found is None or (rule in {"IRI", "URI"} and found["scheme"] is None):
         raise ValueError(text)

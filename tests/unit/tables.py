@@ -21,16 +21,12 @@ FAULTS = (Exception, SystemExit, pytest.fail.Exception, pytest.skip.Exception)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a table: its name, and the arguments for the check."""
-
     name: str
     values: dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A test function, and all rows with which it is called."""
-
     check: Check
     rows: tuple[Row, ...]
 
@@ -65,12 +61,11 @@ WALKS = Walks()
 def every_row(
     columns: str | Sequence[str], values: Iterable[Any], ids: Ids = None
 ) -> Callable[[Check], Check]:
-    """Decorate a check, so that one test calls it with all rows; the arguments are as in
-    ``pytest.mark.parametrize``.
+    """Decorate a check, so that one test calls it with all rows.
 
-    The test calls the check with every row, and fails once, with a table of all failing rows. Each row has
-    its own function-scoped fixtures, as with ``pytest.mark.parametrize``. All rows share pytest's own
-    fixtures such as ``capsys``, except ``tmp_path`` and ``monkeypatch``.
+    The arguments are as in ``pytest.mark.parametrize``. The test fails once, with a table of all failing
+    rows. Each row has its own function-scoped fixtures, as with ``pytest.mark.parametrize``. All rows
+    share pytest's own fixtures such as ``capsys``, except ``tmp_path`` and ``monkeypatch``.
     """
     names = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
     single = isinstance(columns, str) and len(names) == 1
@@ -87,9 +82,7 @@ def every_row(
 
 
 def check_all(check: Check, values: Iterable[Any], ids: Ids = None) -> int:
-    """Call a check of one argument with every value, like the test of ``every_row``; return the number of
-    values.
-    """
+    """Call a check of one argument with every value, like ``every_row``; return the number of values."""
     __tracebackhide__ = True
     (column,) = inspect.signature(check).parameters
     return walk(Table(check, tuple(_rows([column], [(value,) for value in values], ids))), None)
@@ -131,7 +124,6 @@ def _rows(names: list[str], values: list[Sequence[object]], ids: Ids) -> Iterato
 
 
 def _name(cell: object, ids: Callable[[Any], object] | None) -> str:
-    """Return a short name of a value, in one line, for the table of failures."""
     chosen = ids(cell) if ids else None
     if chosen is None:
         chosen = getattr(cell, "__name__", None) or (cell.name if isinstance(cell, Path) else cell)
@@ -156,7 +148,6 @@ def _test(table: Table) -> Check:
 def _fault(
     table: Table, row: Row, number: int, request: pytest.FixtureRequest | None
 ) -> BaseException | None:
-    """Call the check with one row, and return the raised exception, or None."""
     with contextlib.ExitStack() as ends:
         try:
             fixtures = RowFixtures(request, number, row.values, ends) if request else {}
@@ -167,10 +158,7 @@ def _fault(
 
 
 class RowFixtures(dict[str, Any]):
-    """The fixtures of one row by name; a function-scoped fixture of the row is created when first used.
-
-    ``ends`` finalizes the fixtures after the row, the last fixture first.
-    """
+    """The fixtures of one row by name; a function-scoped fixture of the row is created when first used."""
 
     def __init__(
         self,
@@ -215,7 +203,6 @@ def _report(table: Table, count: int, failed: list[tuple[Row, BaseException]]) -
 
 
 def _line(table: Table, error: BaseException) -> str:
-    """Return the file and line at which the check failed."""
     own = table.check.__code__.co_filename
     frames = traceback.extract_tb(error.__traceback__)
     line = next((frame.lineno for frame in reversed(frames) if frame.filename == own), "?")
@@ -223,12 +210,10 @@ def _line(table: Table, error: BaseException) -> str:
 
 
 def _first(error: BaseException) -> str:
-    """Return the type and the first line of an error."""
     kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
     return f"{kind}{next(iter(str(error).splitlines()), type(error).__name__)[:160]}"
 
 
 def rows_of(test: Check) -> tuple[Row, ...]:
-    """Return the rows of a test that ``every_row`` made."""
     table: Table = vars(test)["table"]
     return table.rows

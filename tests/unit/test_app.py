@@ -58,16 +58,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def silent(capfd: pytest.CaptureFixture[str]):
-    """Check at the end that nothing was printed."""
     yield
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.fixture
 def cluster(place: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
-    """Make this machine a fake cluster with a stand-in for sbatch; return the arguments of each
-    connection.
-    """
+    """Make this machine a fake cluster; return the arguments of each connection."""
     asked: list[tuple] = []
     (place / "bin").mkdir()
     (place / "bin" / "sbatch").write_text("#!/bin/sh\necho 7\n")
@@ -82,12 +79,10 @@ def of_slurm(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
 
 
 def command(*words: str) -> str:
-    """Run a toolkit command; return its standard output."""
     return CliRunner().invoke(cli, words, obj={}).stdout
 
 
 def plain(value: object) -> object:
-    """Return the value after encoding to JSON and decoding."""
     return json.loads(msgspec.json.encode(value))
 
 
@@ -153,7 +148,6 @@ def test_a_probe_asks_this_machine_or_another(cluster: list, silent: None):
 
 
 def judged(*words: str) -> list[tuple[str, str]]:
-    """Run ``toolkit doctor``; return mode and outcome of each prediction."""
     said = json.loads(command("doctor", "my.sif", "--facts", str(FACTS), *words, "--json"))
     return [(one["mode"], one["outcome"]) for one in said["predictions"]]
 

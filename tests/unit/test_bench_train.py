@@ -90,7 +90,7 @@ while True:
 def held_program(monkeypatch):
     """Return a function that starts a program in ``held.Held``, which stops and continues it with signals.
 
-    In a container, ``held.send`` signals all processes. Here, it signals only the program.
+    Here ``held.send`` signals only the program. In a container, it signals all processes.
     """
     monkeypatch.syspath_prepend(str(INSIDE))
     held, begun = importlib.import_module("held"), []

@@ -24,8 +24,6 @@ esac
 
 
 class Clone:
-    """A copy of the scripts in a temporary folder, with a fake docker that records its commands."""
-
     def __init__(self, folder: Path) -> None:
         self.folder, self.log = folder, folder / "docker.log"
         (folder / "scripts").mkdir()

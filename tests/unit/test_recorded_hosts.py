@@ -62,9 +62,7 @@ PRINTED = frozenset(
         "type.googleapis.com",
     }
 )
-"""Words in logs and golden scripts that look like host names. Examples are ``java.io`` (a package),
-``type.googleapis.com`` (a type) and ``quay.io`` (a registry).
-"""
+"""Words in logs and golden scripts that look like host names, such as the package ``java.io``."""
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")
 """Names that RFC 2606 and RFC 6761 reserve for examples."""
 
@@ -79,7 +77,6 @@ _BEFORE = re.compile(r"(?<![\w.-])(?:[a-z0-9][a-z0-9-]*\.)*[a-z0-9][a-z0-9-]*$",
 
 
 def bare_hosts(text: str) -> set[str]:
-    """Return the words that look like host names, with or without a URL scheme."""
     found = set()
     for last in _LAST.finditer(text):
         before = _BEFORE.search(text, max(0, last.start() - 100), last.start())
@@ -89,7 +86,6 @@ def bare_hosts(text: str) -> set[str]:
 
 
 def recorded() -> list[Path]:
-    """Return every data file below tests/: logs, scripts, facts and outcomes."""
     found = [path for path in TESTS.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     return [path for path in found if path.suffix not in {".py", ".diff"} and not path.name.startswith(".")]
 

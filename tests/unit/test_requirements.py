@@ -21,9 +21,7 @@ def text_of(name: str) -> str:
 
 
 def pins(name: str) -> dict[str, list[Version]]:
-    """Return the versions of each package in a lock; a package has several if Python releases need different
-    ones.
-    """
+    """Return the versions of each package in a lock: several if Python releases need different versions."""
     found = defaultdict(list)
     for package, version, _ in PIN.findall(text_of(name)):
         found[package].append(Version(version))

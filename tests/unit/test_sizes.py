@@ -19,7 +19,6 @@ CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 
 @cache
 def modules() -> dict[str, str]:
-    """Return the text of each module of the package by its path."""
     files = sorted((ROOT / "toolkit").rglob("*.py"))
     return {str(file.relative_to(ROOT)): file.read_text() for file in files}
 

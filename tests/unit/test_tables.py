@@ -15,7 +15,6 @@ def _as_written(monkeypatch):
 
 
 def failure(test, **fixtures):
-    """Return the error message of a failing table test."""
     with pytest.raises(AssertionError) as caught:
         test(**fixtures)
     return str(caught.value)
@@ -135,7 +134,6 @@ def test_each_row_has_a_folder_and_an_environment_of_its_own(tmp_path, monkeypat
 
 @pytest.fixture
 def made(tmp_path):
-    """Yield a new file for each row, and empty the file after the row."""
     file = tmp_path / "made"
     file.write_text("new")
     OPEN.append(file)

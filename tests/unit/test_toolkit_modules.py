@@ -20,9 +20,7 @@ _spec.loader.exec_module(toolkit_modules)
 
 @pytest.fixture
 def site(tmp_path):
-    """Return a folder of modules; the stored bytecode sets ``FROM = 'stored'``, the source ``FROM =
-    'source'``.
-    """
+    """Return a folder of modules whose stored bytecode and source set ``FROM`` to different words."""
     site = tmp_path / "site"
     package = site / "pack"
     package.mkdir(parents=True)
@@ -38,9 +36,6 @@ def site(tmp_path):
 
 
 def said(site, program, before=""):
-    """Run a program in a Python with the folders ``before`` (if given) and ``site`` on its path; return its
-    words.
-    """
     start = "import toolkit_modules; toolkit_modules.install()\n"
     path = os.pathsep.join(filter(None, (str(before), str(site))))
     env = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}

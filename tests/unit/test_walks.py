@@ -29,7 +29,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def marks(path: str, pattern: str) -> int:
-    """Return the number of a pattern's matches in a file."""
     return len(re.findall(pattern, (ROOT / path).read_text("utf-8"), re.MULTILINE))
 
 
@@ -42,7 +41,6 @@ ALONE = SIGNATURES - marks("recipes/knowledge/signatures.toml", r"^then = ")
 
 
 def commands(command: click.Command) -> int:
-    """Return the number of visible commands below a command, including the command."""
     context = click.Context(command)
     names = command.list_commands(context) if isinstance(command, click.Group) else []
     below = [command.get_command(context, name) for name in names]
@@ -117,9 +115,7 @@ def test_a_table_has_all_rows_of_its_data(test, count):
 
 
 def test_every_recorded_launch_is_replayed_once_by_its_flavour():
-    """Two tests of test_truth.py together check each recorded launch once; a row has the launches of one
-    cluster.
-    """
+    """Two tests of test_truth.py together check each recorded launch once."""
     cells = record.load().cells
     walked = [
         cell.name

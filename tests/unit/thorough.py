@@ -8,14 +8,10 @@ THOROUGH = bool(os.environ.get("TOOLKIT_THOROUGH"))
 
 
 def share(values: Sequence[Any], number: int, of: int) -> Sequence[Any]:
-    """Return every ``of``-th value, with a start that depends on ``number``; with TOOLKIT_THOROUGH=1, all
-    values.
-    """
+    """Return every ``of``-th value from the index ``number % of``; with TOOLKIT_THOROUGH=1, all values."""
     return values if THOROUGH else values[number % of :: of]
 
 
 def count(usual: int, thorough: int) -> int:
-    """Return the number of examples for a property test: ``usual`` or, with TOOLKIT_THOROUGH=1,
-    ``thorough``.
-    """
+    """Return a property test's number of examples: ``thorough`` with TOOLKIT_THOROUGH=1, else ``usual``."""
     return thorough if THOROUGH else usual

@@ -48,7 +48,7 @@ JOBS = {
     "perlmutter": JobFile(gpus_per_node=4, ranks_per_node=4, account="train_g"),
     "marenostrum5": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=20, account="train"),
 }
-"""Options by site, in addition to MNIST on two nodes; each script shows a special feature of its site."""
+"""Options of each site's job, which also trains MNIST on two nodes."""
 
 IMAGE = ImageFacts(
     path="tf2.15-cpu.sif",
@@ -59,7 +59,6 @@ IMAGE = ImageFacts(
 
 
 def names() -> list[str]:
-    """Return the names of the shipped sites."""
     return sorted(f.stem for f in (shipped_folder("slurm") / "sites").rglob("*.toml") if f.stem != "example")
 
 
@@ -68,7 +67,7 @@ def site_of(name: str) -> Site:
 
 
 def made(name: str, asked: JobFile | None = None) -> str:
-    """Return the job script for a site, with the default job or the job ``asked``."""
+    """Return the job script for a site; ``asked`` replaces the site's options in ``JOBS``."""
     site = site_of(name)
     base = JobFile(trainer="mnist", nodes=2, site=name)
     below = [JobLayer("default", layers.DEFAULTS), layers.of_site(name, site)]

@@ -1,7 +1,6 @@
-"""Test malicious jobs: toolkit refuses a value with a message or passes it unchanged, and runs no other
-command.
+"""Test malicious jobs: toolkit refuses a value or passes it unchanged, and runs no other command.
 
-HOSTILE_JOBS=2000 pytest tests/unit/launch/test_hostile.py     as make fuzz does it
+HOSTILE_JOBS=2000 pytest tests/unit/launch/test_hostile.py     tests 2000 jobs, as ``make fuzz`` does
 """
 
 import os
@@ -70,8 +69,9 @@ _SWEEPS = [
 
 @st.composite
 def jobs(draw):
-    """Return a job in which at most one field has a malicious value. toolkit accepts most of these jobs, so
-    that bash runs their scripts.
+    """Return a job in which at most one field has a malicious value.
+
+    toolkit would refuse most jobs with more malicious values, and bash would run few scripts.
     """
     words = text.filter(lambda word: "\0" not in word)
     values = {"command": tuple(draw(st.lists(words, min_size=1, max_size=4)))}

@@ -1,6 +1,6 @@
 """Test that a job script launches the plan that the engine judged: the test parses the script.
 
-LAUNCHES=2000 pytest tests/unit/launch/test_launched.py     as make fuzz does it
+LAUNCHES=2000 pytest tests/unit/launch/test_launched.py     tests 2000 launches, as ``make fuzz`` does
 """
 
 import os
@@ -28,7 +28,7 @@ COUNT = int(os.environ.get("LAUNCHES", count(80, 200)))
 _TRUTH = load()
 _SHIPPED = [site for name in sites.names() if (site := sites.site(name)).scheduler == "slurm"]
 _COUNTED = ("--nodes=", "--ntasks=", "--ntasks-per-node=", "--kill-on-bad-exit=", "--label", "-n")
-"""Options of ``srun`` and ``mpirun`` for the number of ranks, which a plan does not contain."""
+"""Options of ``srun`` and ``mpirun`` that a plan does not contain, such as the number of ranks."""
 
 _names = st.sampled_from(["OMPI_MCA_btl", "UCX_TLS", "TMPDIR", "OMP_NUM_THREADS", "LD_LIBRARY_PATH", "A"])
 _values = st.sampled_from(["self", "tcp,self", "/opt/a b", "1", "", "it's"])
@@ -80,7 +80,7 @@ def _hosts(draw):
 
 
 def taken_apart(script: str, made: Plan, image: str) -> Plan:
-    """Return the plan that the script's launch line shows; the mode comes from ``made``."""
+    """Return the plan that the script's launch line shows, with the mode of ``made``."""
     starts = ("bash ", "env ", "singularity ") if made.inside else (f"{made.launcher[0]} ",)
     lines = script.replace(" \\\n", " ").split("\n")
     words = shlex.split(next(line for line in reversed(lines) if line.startswith(starts)).removesuffix("&"))

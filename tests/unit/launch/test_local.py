@@ -54,11 +54,9 @@ MORE: dict[str, dict[str, Any]] = {
     "local-carried.sh": {"runtime": "podman"},
     "local-program.sh": {"image": ImageFacts(path="x", format="sif", mpi=IMAGE.mpi)},
 }
-"""More arguments for the scripts of some cases."""
 
 
 def local_golden(name: str) -> str:
-    """Return the script of a case, which a file in tests/golden records."""
     return local_script(*CASES[name], "the launcher in the image starts them", **MORE.get(name, {}))
 
 
@@ -76,7 +74,6 @@ hostile = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Return a job's folder; the stand-ins for the runtime and mpirun are on PATH."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("IMAGE", "/my.sif")
     monkeypatch.setenv("PATH", f"{tools(tmp_path)}:/usr/bin:/bin")
@@ -469,9 +466,7 @@ def test_what_an_allocation_set_does_not_reach_the_ranks(here, monkeypatch):
 
 
 def test_every_value_in_the_template_is_quoted_or_checked():
-    """Each ``{{ }}`` needs the filter ``sh``, or an entry in ``checked`` with the reason why it needs no
-    filter.
-    """
+    """Each ``{{ }}`` needs the filter ``sh``, or an entry in ``checked`` with the reason."""
     checked = {
         "version", "mode", "preflight_of",  # text of toolkit
         "because",  # a comment of one line
@@ -487,7 +482,6 @@ def test_every_value_in_the_template_is_quoted_or_checked():
 
 
 def stop_at_once(line):
-    """If the line is ``up``, wait for the job's command ``sleep`` and kill it."""
     deadline = time.monotonic() + 20
     while line == "up" and subprocess.run(["pkill", "-f", f"^sleep 30{os.getpid()}"]).returncode:
         assert time.monotonic() < deadline

@@ -15,8 +15,9 @@ from toolkit.run.ends import HEAD, TAIL
 
 _SIZE = count(40_000_000, 200_000_000)
 _MOST = (85 << 20) if _SIZE < 100_000_000 else (160 << 20)
-"""The memory limit of the process in bytes. The process needs 40 MiB without output, so the limit does not
-allow a copy of the whole output.
+"""The memory limit of the process in bytes.
+
+The process needs 40 MiB without output, so the limit does not allow a copy of the whole output.
 """
 
 # The test reads VmHWM because ru_maxrss includes the memory of pytest, the parent process.
@@ -56,7 +57,6 @@ main()
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Return the record of a job on this machine, and the job's folder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder = tmp_path / "run"
     folder.mkdir()
@@ -67,9 +67,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def peak_and_output(program: str, key: str) -> tuple[int, int, bytes]:
-    """Run a program in a separate process; return its peak memory in bytes, its output's size, and the last
-    bytes.
-    """
+    """Return the peak memory of a program in bytes, the size of its output, and the last bytes."""
     reading, writing = os.pipe()
     words = [sys.executable, "-c", _PROLOGUE + program, key, str(_SIZE), str(writing)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, pass_fds=(writing,)) as process:

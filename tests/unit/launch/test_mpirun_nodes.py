@@ -32,8 +32,6 @@ text = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)
 
 @dataclass(frozen=True)
 class Place:
-    """A job's folder with the script, and stand-ins for Slurm, the container runtime and mpirun."""
-
     folder: Path
     job: Path
     env: dict[str, str]
@@ -54,7 +52,7 @@ class Place:
 
     @property
     def calls(self) -> list[list[str]]:
-        """Return for each srun call the recorded variables, then the arguments."""
+        """Return the recorded variables and arguments of each srun call."""
         words, calls = (self.folder / "recorded").read_bytes().decode().split("\0")[:-1], []
         while words:
             count = int(words[0])

@@ -43,8 +43,6 @@ def record(folder, **changes):
 
 
 class Slurm:
-    """A fake Slurm that reports the given states in order."""
-
     def __init__(self, monkeypatch, *answers):
         self.left = list(answers)
         monkeypatch.setattr(jobs, "query", lambda *_: self.left.pop(0) if self.left[1:] else self.left[0])

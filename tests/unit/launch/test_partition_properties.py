@@ -1,7 +1,5 @@
 """Test all requests on all shipped sites: the job fits its partition, or the error names the fitting
 partitions.
-
-The test compares requests with the text of the profile and does not use toolkit's own choice.
 """
 
 import itertools
@@ -40,14 +38,12 @@ ENDLESS = "UNLIMITED"
 
 
 def minutes(time: str) -> int:
-    """Return the minutes of ``D-HH:MM:SS`` or ``HH:MM:SS``."""
     days, _, clock = time.rpartition("-")
     hours, minutes, _ = (int(part) for part in clock.split(":"))
     return (int(days or 0) * 24 + hours) * 60 + minutes
 
 
 def requests(profile: dict) -> Iterator[dict]:
-    """Yield each combination of requested values for a site, without the values that are ``None``."""
     partitions = (None, *(part["name"] for part in profile.get("partitions", ())))
     for partition, gpus, (nodes, ranks, cores), rest in itertools.product(partitions, SIZES, SHAPES, REST):
         said = {
@@ -62,10 +58,9 @@ def requests(profile: dict) -> Iterator[dict]:
 
 
 def fits(part: dict, asked: dict, profile: dict) -> bool:
-    """Return whether a partition can run the request; a limit that the profile does not name allows any
-    value.
+    """Return whether a partition can run the request, without a call of toolkit's own check.
 
-    Of the profile's defaults, only the time limit is considered.
+    A limit that the profile does not name allows any value.
     """
     gpus, has = asked.get("gpus_per_node", 0), part.get("gpus")
     elsewhere = max((other.get("gpus", 0) for other in profile["partitions"]), default=0)
@@ -88,9 +83,6 @@ def fits(part: dict, asked: dict, profile: dict) -> bool:
 
 
 def check_job(job: JobFile, asked: dict, profile: dict) -> None:
-    """Check that a job has the requested values, and that these values and toolkit's additions fit its
-    partition.
-    """
     assert {name: getattr(job, name) for name in asked} == asked
     parts = {part["name"]: part for part in profile.get("partitions", ())}
     usual = profile.get("defaults", {}).get("partition")
@@ -115,7 +107,6 @@ def check_job(job: JobFile, asked: dict, profile: dict) -> None:
 
 
 def check_refusal(error: BadInput, asked: dict, profile: dict) -> None:
-    """Check that an error names the partitions that can run the job, or the limits of all partitions."""
     names = [part["name"] for part in profile["partitions"]]
     fitting = {part["name"] for part in profile["partitions"] if fits(part, asked, profile)}
     assert "\n" not in error.message + error.fix

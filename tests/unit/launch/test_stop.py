@@ -12,10 +12,11 @@ from tests.unit.launch.examples import CONTAINED, MPIRUN, SRUN, job_script, spec
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 
-# A stand-in for srun with a trainer. If the file "stop-asked" exists, the trainer writes a checkpoint and
-# exits
-# with 75 or ENDS. If the file "dies" exists, the ranks die once with their node; the content of "dies" is
-# "gone" or "noticed", which says whether Slurm has noticed the failure. The file "over" ends the trainer.
+# A stand-in for srun with a trainer. Files in the job's folder control it:
+# "stop-asked": the trainer writes a checkpoint and exits with 75 or ENDS.
+# "dies": the ranks die once with their node. The file contains "noticed" if Slurm has noticed the failure,
+#     or "gone" if Slurm has not.
+# "over": the trainer ends.
 SRUN_STAND_IN = """\
 #!/bin/bash
 case "$*" in *" true") [ ! -e gone ] && [ ! -e noticed ]; exit ;; esac
@@ -33,7 +34,7 @@ OTHERS = {
     # Slurm notices a failed node only after the first query of the job's nodes.
     "squeue": """\
 #!/bin/bash
-# In an array this is the number of the whole, which has another task.
+# For an array, 77 is the number of the whole array, so squeue also lists another task.
 case "${SLURM_ARRAY_TASK_ID:+$*}" in *"--jobs=77 "*) echo "2 n[8-9]" ;; esac
 case "$*" in
     *%N*)

@@ -18,8 +18,6 @@ MARK = re.compile("\x01([^\x01]*)\x01")
 
 
 class MarkedLoader(jinja2.FileSystemLoader):
-    """Load templates with a mark at the start of each line that has text."""
-
     def get_source(self, environment, template):
         text, *rest = super().get_source(environment, template)
         lines = text.splitlines(keepends=True)
@@ -31,7 +29,6 @@ def marked(template: str, number: int, line: str) -> str:
 
 
 def texts() -> Iterator[str]:
-    """Return all golden scripts, as the templates now render them."""
     yield from (scripts.made(name) for name in scripts.CASES)
     yield from (site_scripts.made(name) for name in site_scripts.names())
     yield from (local_golden(name) for name in CASES)

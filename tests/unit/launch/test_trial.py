@@ -22,7 +22,7 @@ LIVE = shipped_folder("containers") / "live"
 
 
 class Bare:
-    """A fake machine whose PATH contains only the given programs."""
+    """A fake machine without a compiler."""
 
     place = "cluster bare"
 

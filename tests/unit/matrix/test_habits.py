@@ -1,6 +1,4 @@
-"""Test the engine against launches of images that other people built; these launches have a separate
-record.
-"""
+"""Test the engine's predictions for launches of images that other people built."""
 
 from tests.matrix.habits import TRUTH as FOLDER
 from tests.matrix.record import Cell, load

@@ -1,4 +1,4 @@
-"""Test the list of launches, and the command of each."""
+"""Test the matrix's list of launches, and the command of each launch."""
 
 import shlex
 
@@ -120,7 +120,6 @@ def test_a_record_is_written_whole_and_read_again(tmp_path):
 
 
 def texts(folder):
-    """Return the text of each file by its path in the folder."""
     return {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
 
 

@@ -12,8 +12,6 @@ READ = json.loads((HERE / "images.json").read_text())
 
 @pytest.fixture
 def facts(tmp_path):
-    """Return a function that reads the facts of the recorded image ``like`` with the given changes."""
-
     def read(like, **changed):
         (tmp_path / "images.json").write_text(json.dumps({"seen": READ[like] | changed}))
         return image("seen", tmp_path)

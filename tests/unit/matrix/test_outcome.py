@@ -103,9 +103,7 @@ def test_a_class_is_told_by_the_text_and_the_status(text, status, outcome):
 
 
 def test_a_bus_error_of_a_rank_that_slurm_ended_is_not_how_the_launch_ended():
-    """A late bus error is not the outcome: Slurm may unmount the container's file system before a rank
-    ends.
-    """
+    """Slurm may unmount the container's file system before a rank ends, which causes a late bus error."""
     first = "0: Abort(6): Fatal error in internal_Init: Other MPI error\n"
     ended = "srun: error: node1: task 0: Exited with exit code 15\nsrun: Terminating StepId=157.0\n"
     after = "1: probe:10 terminated with signal 7 at PC=7f\nsrun: error: node2: task 1: Bus error\n"

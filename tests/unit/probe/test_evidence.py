@@ -35,8 +35,8 @@ def test_no_answer_at_all_shows_what_came_instead():
     assert error.value.detail == ("This account is not available.",)
 
 
-# Recorded in argonne-lcf/user-guides:docs/polaris/known-issues.md; of Conda's libtinfo under bash; and in
-# xonsh/xonsh:docs about modules and scl. Every program prints the message, also uname.
+# Sources: argonne-lcf/user-guides:docs/polaris/known-issues.md, Conda's libtinfo under bash, and
+# xonsh/xonsh:docs about modules and scl. Every program prints the message, even uname.
 PRELOADED = (
     "ERROR: ld.so: object '/soft/xalt/3.0.2-202408282050/lib64/libxalt_init.so' from LD_PRELOAD "
     "cannot be preloaded (cannot open shared object file): ignored."

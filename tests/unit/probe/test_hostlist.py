@@ -1,4 +1,4 @@
-"""Test lists of node names: short form to names, and names to short form."""
+"""Test lists of node names: from the short form ``node[1-2]`` to the names, and back."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -109,8 +109,9 @@ def test_interfaces_that_lead_somewhere_come_first_and_those_of_containers_do_no
 
 
 def test_a_card_whose_ports_are_down_carries_nothing():
-    """Source: linux:Documentation/ABI/stable/sysfs-class-infiniband. A port without a subnet manager is
-    INIT.
+    """Source: linux:Documentation/ABI/stable/sysfs-class-infiniband.
+
+    A port without a subnet manager is INIT.
     """
     card = "@ network\n|infiniband mlx5_0\n|link mlx5_0 InfiniBand\n|port mlx5_0 {}\n"
     for state in ("1: DOWN", "2: INIT"):
@@ -244,9 +245,7 @@ def test_parts_of_gpus_by_their_profiles():
 
 
 def test_gpus_of_amd_by_the_bus_and_by_what_a_job_may_use():
-    """The probed nodes have MI250X GPUs (1002:7408 in pci.ids). The driver amdkfd hides GPUs that the job did
-    not request.
-    """
+    """The driver amdkfd hides GPUs that the job did not request. 1002:7408 is MI250X in pci.ids."""
     bus = "|device 0x7408\n" * 8
     assert facts(f"@ gpu-amd\n{bus}{'|gfx 90010' + chr(10)}@rc 0\n").amd_gpus == ("gfx90a",) * 8
     hidden = facts(f"@ gpu-amd\n{bus}@rc 0\n")

@@ -236,9 +236,6 @@ def one_question(text: bytes) -> bytes:
 
 @pytest.fixture
 def slurm(tmp_path):
-    """Return a function that runs the script; a fake srun records its options, and a fake sinfo lists four
-    nodes.
-    """
     known = "node1|idle|a*\\nnode1|idle|b\\nnode2|mixed|b\\nnode3|idle|c\\nnode4|idle|ab\\n"
     for name, does in (
         ("srun", 'cat >/dev/null; printf "%s\\n" "$@" >"$0.words"'),

@@ -113,8 +113,6 @@ def test_a_file_of_another_schema_and_an_answer_that_was_cut_say_so(tmp_path):
 
 
 class Answers:
-    """A fake host with a recorded answer; ``timed_out`` means that toolkit stopped the probe."""
-
     place = "ada@login.example.org"
 
     def __init__(self, text, *, timed_out=False):

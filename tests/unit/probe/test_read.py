@@ -244,7 +244,7 @@ def test_runtimes_and_how_they_are_installed():
     assert (old.name, old.version, old.setuid) == ("singularity-ce", "3.11.4", None)
 
 
-# Recorded by SDSC's Expanse and ABCI (docs.abci.ai, containers); and from the packages of el7 to el9.
+# Sources: SDSC's Expanse, ABCI (docs.abci.ai, containers), and the packages of el7 to el9.
 @every_row(
     ("text", "name", "version"),
     [

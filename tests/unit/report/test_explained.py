@@ -1,6 +1,4 @@
-"""Test the order of an explanation of job output: the root line (the first line that reports the failure),
-then cause or class, steps, advice.
-"""
+"""Test the order of an explanation: the line that reports the failure, its cause or class, steps, advice."""
 
 import msgspec
 

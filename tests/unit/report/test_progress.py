@@ -28,10 +28,7 @@ _PIECES = re.compile(r"\r|\n|\x1b\[(\d*)([A-Za-z])|\x1b\[\?\d+[hl]|[^\r\n\x1b]+"
 
 
 def on_terminal(code, out=None):
-    """Run ``code`` with standard error on a terminal, and return the terminal's text.
-
-    Standard output goes to ``out``, or to the terminal if ``out`` is None.
-    """
+    """Run ``code`` with standard error on a terminal, and return the terminal's text."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
     process = subprocess.Popen(

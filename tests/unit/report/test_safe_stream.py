@@ -25,8 +25,6 @@ AROUND = (
 
 
 class Terminal(io.TextIOWrapper):
-    """A stream whose ``isatty`` returns true."""
-
     def isatty(self):
         return True
 

@@ -169,9 +169,7 @@ def test_a_label_is_no_formula_in_a_spreadsheet(tmp_path, begin):
 
 
 def test_no_form_of_a_report_holds_a_hidden_character_or_a_line_of_a_label(tmp_path):
-    """The malicious text is a folder's name and a failure's message, because toolkit does not check
-    either.
-    """
+    """A folder's name and a failure's message can contain any text, because toolkit does not check them."""
     hostile = f"a\x1b[2J\u202e\x9b\u200b\n{FORGED}"
     failed = point(2, 1, number=2, state="failed", figures=None, why=hostile)
     sizes = study([(1, 1), (2, 1)], repeats=2)
@@ -250,7 +248,6 @@ def test_a_study_without_a_figure_is_no_report(tmp_path):
 
 @pytest.fixture
 def slow(tmp_path):
-    """Return a report with epochs of an hour and less than one sample per second."""
     times = [(1, 3457.2), (1, 3480.0), (2, 2381.0)]
     points = [point(n, s, number=i, nodes=1) for i, (n, s) in enumerate(times, 1)]
     return read([kept(tmp_path, study([(1, 1), (2, 1)], repeats=2), points)])

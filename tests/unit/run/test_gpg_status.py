@@ -1,6 +1,4 @@
-"""Test how toolkit reads gpg's status lines about a signature; the key's owner chooses the user ID in
-them.
-"""
+"""Test how toolkit reads gpg's status lines about a signature; a user ID in them can be any text."""
 
 from hypothesis import given
 from hypothesis import strategies as st

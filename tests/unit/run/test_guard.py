@@ -55,7 +55,6 @@ def runs(number: int) -> bool:
 
 
 def wait_for_end(children: list[int]) -> None:
-    """Wait until all processes have ended."""
     begun = time.monotonic()
     while any(map(runs, children)):
         assert time.monotonic() - begun < _MOST_SECONDS, "a child outlived its parent"

@@ -36,8 +36,6 @@ def test_a_line_is_handed_over_once_it_is_whole_and_the_last_one_at_the_end():
 
 
 class _Counted(bytes):
-    """Bytes whose class attribute ``looked`` counts the bytes that ``split`` has searched."""
-
     looked = 0
 
     def split(self, *words):  # type: ignore[override]

@@ -37,7 +37,6 @@ class Far(LocalRunner):
 
 @pytest.fixture
 def home(tmp_path):
-    """Return a home folder whose profile adds a folder with stand-ins for Slurm's commands to PATH."""
     programs = tmp_path / "slurm"
     programs.mkdir()
     for name in ("squeue", "sinfo", "srun"):

@@ -45,7 +45,7 @@ def test_a_copy_that_arrives_damaged_is_removed_and_told(tmp_path):
 
 
 def broken_off(tmp_path, rest):
-    """Return a file to copy whose target has the partial file ``rest`` from an earlier copy."""
+    """Return a file to copy; an earlier copy has left the partial file ``rest`` at the target."""
     source = tmp_path / "a"
     source.write_bytes(b"0123456789")
     parcel = Parcel.of(source, str(tmp_path / "b"))
@@ -120,8 +120,6 @@ def test_a_shell_that_cannot_be_started_says_nothing_about_files(said):
 
 
 class Odd(LocalRunner):
-    """A runner whose ``sha256sum`` prints ``answer``; its copies work."""
-
     def __init__(self, answer):
         self.answer = answer
 

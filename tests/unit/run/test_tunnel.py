@@ -20,10 +20,6 @@ from toolkit.run.tunnel import Tunnel
 
 @contextlib.contextmanager
 def echoing(handle=None):
-    """Start a server that echoes all bytes or calls ``handle`` for each connection; yield the server's
-    port.
-    """
-
     def echo(connection):
         while content := connection.recv(1 << 16):
             connection.sendall(content)
@@ -46,9 +42,6 @@ def echoing(handle=None):
 
 @contextlib.contextmanager
 def tunnelled(port, before=""):
-    """Yield the local port of a tunnel to ``port``; the shell code ``before`` runs before the remote end
-    starts.
-    """
     words = ("sh", "-c", f'{before} exec "$@"', "sh", sys.executable, relay.__file__, str(port))
     far, tunnel, ready = LocalRunner().converse(Command(words)), Tunnel(), threading.Event()
     serving = threading.Thread(target=tunnel.serve, args=(far, ready.set))
@@ -68,7 +61,6 @@ def whole(connection):
 
 
 def said(port, content):
-    """Send bytes to a port, close the sending direction, and return the whole answer."""
     with socket.create_connection(("127.0.0.1", port), 20) as connection:
         sender = threading.Thread(
             target=lambda: (connection.sendall(content), connection.shutdown(socket.SHUT_WR))

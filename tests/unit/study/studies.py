@@ -1,4 +1,4 @@
-"""Make studies in the format of ``toolkit scale``, some with invented measurements for a known result."""
+"""Make studies in the format of ``toolkit scale``; some have invented measurements with a known result."""
 
 from pathlib import Path
 
@@ -57,7 +57,6 @@ def study(sizes, **more):
 
 
 def kept(where, made, points):
-    """Write a study with its points, and return its folder."""
     folder.save(where, made)
     for one in points:
         folder.save_point(where, one)

@@ -23,9 +23,7 @@ def small(tmp_path):
 
 
 def step(at, *tensors, end=True, late=50, took=400):
-    """Return the timeline events of one step: Horovod negotiates tensors one by one and reduces them
-    together.
-    """
+    """Return the timeline events of a step: one negotiation per tensor, and one reduction of all tensors."""
     lines = []
     for number, pid in enumerate(tensors):
         ts = at + 10 * number

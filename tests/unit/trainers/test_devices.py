@@ -12,8 +12,6 @@ from toolkit.trainers.trouble import Trouble
 
 
 class Config:
-    """A fake ``tf.config`` that records its settings."""
-
     def __init__(self, gpus):
         self.gpus = [f"GPU:{n}" for n in range(gpus)]
         self.growing, self.visible, self.threads, self.parts = [], None, {}, None

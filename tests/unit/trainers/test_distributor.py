@@ -10,8 +10,6 @@ from toolkit.trainers.distributor import DataDistributionError, DataDistributor
 
 
 class World:
-    """The shared state of threads that simulate ranks."""
-
     def __init__(self, size):
         self.size, self.slot = size, None
         self.gate = threading.Barrier(size, timeout=5)
@@ -43,7 +41,6 @@ class Rank:
 
 
 def on_ranks(size, loader, *args, shuffle=False, shutdown=False):
-    """Call a distributed function on N ranks; return each rank's result or error."""
     world, found = World(size), [None] * size
 
     def act(rank):

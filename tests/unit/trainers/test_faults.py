@@ -11,8 +11,6 @@ UnknownError = type("UnknownError", (Exception,), {})
 
 
 class Pictures:
-    """A fake data source whose sample 7 is unreadable."""
-
     def __init__(self):
         self.asked = []
 

@@ -13,7 +13,6 @@ from toolkit.trainers.data.sources import Samples
 
 @pytest.fixture
 def placed(monkeypatch):
-    """Return the list of created and gathered arrays, each with its device."""
     found, now = [], []
 
     @contextlib.contextmanager

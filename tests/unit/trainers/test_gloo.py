@@ -1,6 +1,4 @@
-"""Test the Gloo rendezvous of ranks without MPI: Slurm's variables, rank 0's store, how ranks find the store,
-and the processes.
-"""
+"""Test the Gloo rendezvous of ranks without MPI: Slurm's variables, rank 0's store, and the processes."""
 
 import ast
 import contextlib
@@ -29,7 +27,7 @@ SECRET = b"s" * 64
 
 
 JOB = str(os.getpid())
-"""The job number; it is unique, because ranks of simultaneous test runs with one number would connect."""
+"""A unique job number, because ranks of parallel test runs with the same number would connect."""
 
 
 def environment(rank=0, size=2, host="localhost", nodes="localhost,other", **more):
@@ -490,7 +488,6 @@ def test_this_machine_has_a_loopback():
 
 @pytest.fixture
 def job(tmp_path):
-    """Create a job's folder with a secret; return the variable with the folder's path."""
     (tmp_path / ".secret").write_bytes(SECRET)
     (tmp_path / ".secret").chmod(0o600)
     return {"TOOLKIT_JOB_DIR": str(tmp_path)}
@@ -517,14 +514,12 @@ def test_what_a_person_sets_counts(monkeypatch, job):
 
 
 def started(variables, *command, **more):
-    """Start the Gloo wrapper from its text, as a job script does."""
     words = [sys.executable, "-I", "-S", "-c", gloo_program(), "--", *command]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(words, env={"PATH": os.environ["PATH"], **variables}, **pipes, **more)
 
 
 def together(size, *command, **more):
-    """Run the ranks on this machine; return output, errors and exit status of each rank."""
     ranks = [
         started(environment(rank, size, nodes="localhost", SLURM_LOCALID=str(rank), **more), *command)
         for rank in range(size)
@@ -582,7 +577,6 @@ def test_a_rank_that_never_comes_ends_the_others_in_time(tmp_path):
 
 
 def _serving(pid):
-    """Return the process numbers of a process's children."""
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 

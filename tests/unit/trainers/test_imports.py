@@ -10,7 +10,6 @@ FOLDER = Path(trainers.__file__).parent
 
 
 def modules():
-    """Return the file of each trainer module by the module's name."""
     parts = {file: file.relative_to(FOLDER).with_suffix("").parts for file in FOLDER.rglob("*.py")}
     return {
         ".".join(("toolkit", "trainers", *(part for part in found if part != "__init__"))): file
@@ -19,7 +18,6 @@ def modules():
 
 
 def imported(file, known):
-    """Yield the modules among ``known`` that a file imports."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:

@@ -16,10 +16,7 @@ TWO = {"JAX_COORDINATOR_ADDRESS": "node1:29500", "JAX_NUM_PROCESSES": "2", "JAX_
 
 @pytest.fixture
 def join(monkeypatch):
-    """Return a function that joins the JAX world with the given variables.
-
-    ``joined`` has the arguments of ``jax.distributed.initialize``.
-    """
+    """Return a function that joins the JAX world with the given variables."""
     joined = []
 
     def initialize(*place, **more):
@@ -50,8 +47,6 @@ def join(monkeypatch):
 
 
 class Pair:
-    """A fake world of two ranks; ``others`` has the messages of the other rank."""
-
     def __init__(self, others):
         self._others = others
 

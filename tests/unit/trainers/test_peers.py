@@ -27,7 +27,6 @@ MPIRUN = {
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch):
-    """Return the recorded requests for a secret; test_gloo.py tests secrets in files."""
     found = []
     monkeypatch.setattr(rendezvous, "secret_of", lambda _, run, **how: found.append((run, how)) or b"s" * 64)
     return found

@@ -1,6 +1,4 @@
-"""Test that a job gets a partition that can run it, or an error with the limits and the partitions that
-can.
-"""
+"""Test that a job gets a partition that can run it, or an error that names the partitions and limits."""
 
 import pytest
 
@@ -158,7 +156,6 @@ def test_a_site_without_partitions_has_no_limits():
 
 
 def chosen(site=SITE, **changes):
-    """Return the partition that toolkit chooses for a job without a partition, and the reason."""
     unsaid = [field for field in UNSAID if field not in changes]
     choice = choose(spec(**{"partition": site.defaults.partition or None, **changes}), site, "mine", unsaid)
     return choice.spec.partition, choice.reason
@@ -242,7 +239,6 @@ def test_a_site_without_a_default_partition_gets_one_if_gpus_are_asked_for():
 
 
 def fitted(unsaid=UNSAID, **changes):
-    """Return the cores, memory and features of a job on a site whose default partition is ``batch``."""
     defaults = Defaults(partition="batch", cpus_per_rank=24, memory="80G", constraint="skylake")
     site = Site(
         schema="toolkit.site/1",

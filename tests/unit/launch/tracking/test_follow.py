@@ -208,7 +208,6 @@ def test_a_connection_that_stays_away_is_given_up(monkeypatch):
 
 @pytest.fixture
 def local(tmp_path):
-    """Return the record of a running job of ``launch --local``, and the file that records its process."""
     folder = tmp_path / "run"
     folder.mkdir()
     spec = msgspec.structs.replace(RECORD.spec, directory=str(folder))

@@ -44,7 +44,6 @@ def test_a_starter_that_joins_no_ranks_reports_once_a_node():
 
 
 def job(nodes: int, starter: Starter = "", *, each: int = 1) -> JobRecord:
-    """Return the record of a job with ``each`` ranks on each node."""
     spec = msgspec.structs.replace(SPEC, nodes=nodes, ranks_per_node=each)
     plan = Plan(mode="torch", launcher=("srun",), program="torch", starter=starter)
     return JobRecord(

@@ -9,7 +9,6 @@ SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
 def made(name: str) -> str:
-    """Return the diff of a script, and the lines that `toolkit adapt` left unchanged."""
     result, _ = adapt(FOLDER / f"{name}.py")
     left = "".join(f"# left, line {one.line}: {one.what}\n" for one in result.left)
     return f"# by {result.program}\n{left}{result.diff}"

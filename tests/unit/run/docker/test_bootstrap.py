@@ -38,8 +38,6 @@ def context(tmp_path):
 
 
 class Folder:
-    """The folder of the bootstrap script, with stand-ins for the programs that the script starts."""
-
     def __init__(self, root, files):
         self.root = root
         for name, content in files.items():
@@ -125,7 +123,6 @@ def test_the_packages_become_a_repository_of_their_own(folder):
 
 @pytest.fixture
 def box(monkeypatch, context, tmp_path):
-    """Return the settings of the container in which toolkit makes a base image."""
     seen = []
 
     def noting(_client, box, words, _on_line):

@@ -62,8 +62,6 @@ def test_two_have_two_names():
 
 
 class Container:
-    """A fake container that runs until a kill; a ``quick`` container exits at once."""
-
     def __init__(self, quick=False):
         self.ended, self.seen, self.quick = threading.Event(), threading.Event(), quick
 

@@ -103,7 +103,6 @@ def test_an_engine_elsewhere_that_does_not_answer_is_missing(where, monkeypatch)
 
 @pytest.fixture
 def context(tmp_path, monkeypatch):
-    """Create a Docker context and make it the current context of the docker command."""
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))

@@ -18,8 +18,6 @@ SAVED = tar(docker_archive(layers(), **PROCESS))
 
 
 class Engine:
-    """A fake ``docker.DockerClient``."""
-
     def __init__(self, *tags, sends=(SAVED,), size=1000):
         self.tags, self.sends, self.closed = tags, sends, False
         self.id, self.attrs = "sha256:1", {"Size": size}

@@ -8,8 +8,9 @@ import pytest
 
 
 class Server:
-    """The server; ``answers`` maps ``METHOD /path`` to (status, headers, body), or to a function that returns
-    them. A list contains successive answers, and its last answer repeats.
+    """A server whose ``answers`` map ``METHOD /path`` to (status, headers, body), or to a function.
+
+    A list contains successive answers, and its last answer repeats.
     """
 
     def __init__(self):

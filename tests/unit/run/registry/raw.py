@@ -12,10 +12,7 @@ BLOCK = b"x" * (1 << 16)
 
 
 class Raw:
-    """The server; ``answers`` maps ``GET /path`` to a function that returns the answer's blocks of bytes.
-
-    ``GET /v2/`` has a valid answer if ``answers`` has none for it.
-    """
+    """A server whose ``answers`` map ``GET /path`` to a function that returns the blocks of an answer."""
 
     def __init__(self, answers):
         self.answers = {
@@ -57,8 +54,6 @@ def finite(status, body=b"", more=""):
 
 
 def endless(head, block=BLOCK, most=200_000_000):
-    """Return an answer with ``head``, and then ``block`` repeated up to ``most`` bytes."""
-
     def blocks():
         yield head.encode()
         for _ in range(most // len(block)):
@@ -68,8 +63,6 @@ def endless(head, block=BLOCK, most=200_000_000):
 
 
 def slow(head, seconds=0.02):
-    """Return an answer with ``head``, and then one byte at a time."""
-
     def blocks():
         yield head.encode()
         while True:

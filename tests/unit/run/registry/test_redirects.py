@@ -28,7 +28,6 @@ WHERE = {"manifest": "/v2/a/manifests/1", "blob": f"/v2/a/blobs/{BLOB.digest}"}
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """Return a file with a key and a self-signed certificate for 127.0.0.1."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
@@ -62,7 +61,6 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def safe(certificate):
-    """Start a registry server with TLS."""
     made = Server()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)

@@ -12,7 +12,7 @@ from toolkit.run.remote.ssh_exchange import exchange
 
 
 class Server(paramiko.ServerInterface):
-    """An SSH server that sends the exit status of each command first, as sshd may, and then ``late``.
+    """An SSH server that sends a command's exit status before the output ``late``, as sshd may.
 
     If ``ends`` is false, a background process of the command keeps the output open.
     """
@@ -42,7 +42,6 @@ class Server(paramiko.ServerInterface):
 
 @pytest.fixture
 def run():
-    """Return a function that runs a command on a new server."""
     opened = []
 
     def call(late, *, ends=True):

@@ -1,5 +1,5 @@
 """Test a shared SSH connection with a fake ssh that runs the remote shell locally; tests/full uses a real
-one.
+ssh.
 """
 
 import getpass

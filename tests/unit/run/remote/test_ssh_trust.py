@@ -19,8 +19,6 @@ from toolkit.run.remote.ssh_shared import SharedRunner
 
 
 class Login(paramiko.ServerInterface):
-    """An SSH server that accepts any user key and counts the attempts."""
-
     def __init__(self, server):
         self.server = server
 
@@ -86,7 +84,6 @@ def fingerprint(key):
 
 @pytest.fixture
 def there(tmp_path):
-    """Return a server, its known_hosts file, and functions that connect."""
     server = Server(ECDSA)
     known, config = tmp_path / "known_hosts", tmp_path / "config"
     known.touch()

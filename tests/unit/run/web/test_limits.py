@@ -9,8 +9,6 @@ from toolkit.run.web.limits import LimitError, Limits, Meter, SlowError, broken_
 
 
 class Trickle:
-    """A fake connection that delivers ``size`` bytes every ``seconds`` seconds."""
-
     def __init__(self, seconds, size=1):
         self.now, self.got, self.seconds, self.size = 0.0, 0, seconds, size
         self.meter = Meter(lambda: self.now)
