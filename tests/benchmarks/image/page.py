@@ -24,7 +24,7 @@ def page(found: Result) -> str:
 def _when(found: Result) -> str:
     loads = [taken.load for rows in found.conversions.values() for taken in rows]
     text = (
-        f"The times on this page were measured on {found.started[:10]} with {found.processors} processors; "
+        f"The times on this page were measured on {found.started[:10]} with {found.processors} logical CPUs; "
         f"the machine's load average was {min(loads):.1f} to {max(loads):.1f}.\n"
     )
     if max(loads) > found.processors + 1:

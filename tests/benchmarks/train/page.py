@@ -37,7 +37,7 @@ def figures(found: Result) -> str:
 def _when(found: Result) -> str:
     loads = [one.load for rows in found.figures.values() for one in rows]
     text = (
-        f"Measured on {found.started[:10]} in {found.image} with {found.processors} processors; the "
+        f"Measured on {found.started[:10]} in {found.image} with {found.processors} logical CPUs; the "
         f"machine's load before each case was {min(loads):.1f} to {max(loads):.1f}.\n"
     )
     if statistics.median(loads) > found.processors + 1:
