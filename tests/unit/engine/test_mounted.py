@@ -1,7 +1,5 @@
-"""Test launches that mount the host's MPI into the container, by the launch mode ``bind`` or by variables
-that a site's module sets.
-
-Most tests use a Cray MPICH without mpirun, which the probe finds in one of Cray's folders.
+"""Test launches that mount the host's MPI into the container: launch mode ``bind``, or variables of an
+environment module.
 """
 
 import msgspec
@@ -43,7 +41,7 @@ REQUEST = Request(nodes=2, ranks_per_node=2)
 
 
 def cray(**changes: object) -> HostFacts:
-    """Return the facts of a Cray with Cray MPICH in its folder and without mpirun on PATH."""
+    """Return the facts of a Cray whose MPICH is in Cray's own folder and has no mpirun."""
     there = {"mpis": (), "folder_mpis": (CRAY,), "slurm": SHASTA, "runtime": setuid(), **changes}
     return absent(host(**there), "pmix")
 

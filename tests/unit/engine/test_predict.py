@@ -1,4 +1,4 @@
-"""Test the whole verdict of the engine: the chosen mode, the plans, and the unknown facts."""
+"""Test the complete verdict of the engine: the chosen launch mode, the plans, and the unknown facts."""
 
 import msgspec
 from hypothesis import given, settings
@@ -55,7 +55,7 @@ def test_over_nodes_a_launcher_inside_has_its_daemons_started_by_the_script():
         assert inside.plan is not None
         assert inside.plan.launcher[1:3] == (option, "plm")
         assert "toolkit-agent" in inside.plan.launcher
-        assert (inside.outcome, "with srun" in inside.because) == ("ok", True)
+        assert (inside.outcome, "uses srun" in inside.because) == ("ok", True)
 
 
 def test_without_slurm_or_a_word_for_it_a_launcher_inside_has_nobody_to_start_its_daemons():
@@ -302,8 +302,7 @@ def of_major(*types: str, client: str = "4.2.9") -> Prediction:
     [
         (("pmix_v4",), "4.2.9", "ok"),
         (("pmix", "pmix_v5"), "4.2.9", "ok"),
-        # The type `pmix` means one of the listed plugins, and a client of 3.1 is not compatible with all of
-        # them.
+        # The type `pmix` can be any listed plugin. Some plugins are not compatible with a client of PMIx 3.1.
         (("pmix", "pmix_v3", "pmix_v5"), "4.2.9", "ok"),
         (("pmix", "pmix_v4", "pmix_v5"), "3.1.5", "unknown"),
         (("pmix", "pmix_v3", "pmix_v4"), "1.2.5", "unknown"),
@@ -315,7 +314,7 @@ def of_major(*types: str, client: str = "4.2.9") -> Prediction:
     ],
 )
 def test_all_releases_of_one_major_may_decide(types: tuple[str, ...], client: str, outcome: str):
-    """PMIx 4.0 and 4.2 behave differently only for a client of 3.1."""
+    """PMIx 4.0 and 4.2 differ only for clients of PMIx 3.1."""
     found = of_major(*types, client=client)
     assert found.outcome == outcome
     assert ("host.pmix" in found.missing) is (outcome == "unknown")

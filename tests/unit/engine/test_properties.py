@@ -1,6 +1,4 @@
-"""Test properties of the rules for all facts: no rule raises or guesses, and fewer facts never give a better
-outcome.
-"""
+"""Test that no rule raises an error or guesses, and that fewer known facts never give a better outcome."""
 
 from typing import Any, get_args
 
@@ -30,13 +28,11 @@ MPI_FACTS = {"mpi", "other_mpis", "pmix", "programs", "horovod", "horovod_built"
 
 
 def sound(finding: Finding) -> bool:
-    """Return whether a finding has a known id, evidence, title, fix and source."""
     told = (finding.title, finding.fix, finding.source)
     return finding.id in IDS and bool(finding.evidence) and all(finding.evidence) and all(told)
 
 
 def sound_prediction(prediction: Prediction) -> bool:
-    """Return whether a prediction has a valid outcome, a reason, and known findings."""
     why = prediction.because or prediction.missing
     return prediction.outcome in OUTCOMES and bool(why) and set(prediction.findings) <= IDS
 
@@ -115,7 +111,7 @@ def test_where_the_mpi_could_not_be_read_no_mode_of_it_is_called_good(host: Host
 
 
 def forget(facts: Any, name: str) -> Any:
-    """Return facts in which one fact could not be read; ``name`` may be inside a struct (``mpi.version``)."""
+    """Return a copy in which one fact, such as ``pmix`` or ``mpi.version``, could not be read."""
     first, _, rest = name.partition(".")
     book = {**facts.unknown, name: "could not be read"}
     absent = {k: v for k, v in facts.absent.items() if k != name}
@@ -132,7 +128,7 @@ def _nothing(value: object) -> object:
 
 
 def forgettable(of: Case) -> list[tuple[str, str]]:
-    """Return every known fact of a launch that some rule uses, as pairs of side and name."""
+    """Return the known facts that a rule for this launch mode uses, as pairs such as ``("host", "pmix")``."""
     names = sorted({fact for rule in RULES if of.mode in rule.modes for fact in rule.facts})
     found = [(side, field) for side, _, field in (name.partition(".") for name in names)]
     return [

@@ -1,7 +1,4 @@
-"""Test that the first finding for job output from a public issue is the cause that the issue found.
-
-Each case has only the relevant lines, without names of people, and a comment with its issue.
-"""
+"""Test that toolkit's first finding for job output in a public issue is the cause that the issue names."""
 
 from tests.unit.tables import every_row
 from toolkit.engine.logs.signature_match import explain
@@ -82,12 +79,12 @@ MPI_INIT has failed because at least one MPI process is unreachable
 """,
         ["pml-of-peers-differs", "open-mpi-unreachable"],
     ),
-    # open-mpi/ompi 12475: the output lacks the peer's line
+    # open-mpi/ompi 12475: the output lacks the line of the other rank
     (
         "[n2:8] [[4419,0],1] selected pml ob1, but peer [[4419,0],0] on n1 selected pml",
         ["pml-of-peers-differs"],
     ),
-    # apptainer/singularity 5203: a server exists, although OPAL's line does not say so
+    # apptainer/singularity 5203: a PMIx server exists, although OPAL's line does not say so
     (
         """\
 [n1] PMIX ERROR: PMIX TEMPORARILY UNAVAILABLE in file ptl_tcp.c at line 688

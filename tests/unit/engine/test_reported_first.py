@@ -1,4 +1,4 @@
-"""Test that the first finding for each output in reported.txt, from public issues, is the reported cause."""
+"""Test that toolkit's first finding for each output in reported.txt is the cause in the public issue."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def test_mpirun_and_daemons_of_two_releases_are_told_from_a_message_that_was_los
 
 
 def test_a_package_of_the_home_is_told_beside_what_it_does_not_find():
-    """Output as in aertslab/SCENICprotocol 2, where home folders are not in /home."""
+    """The output is from aertslab/SCENICprotocol issue 2, where home folders are not in /home."""
     text = """\
   File "/user/leuven/325/ada/.local/lib/python3.7/site-packages/scanpy/_utils.py", line 17, in <module>
     from packaging import version

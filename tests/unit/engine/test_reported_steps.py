@@ -1,7 +1,4 @@
-"""Test that the first finding for a step or container that did not start is the cause in the public issue.
-
-These cases about Slurm and Apptainer extend the cases in ``test_reported.py``.
-"""
+"""Test that toolkit's first finding for a failed step or container start is the cause in its public issue."""
 
 from tests.unit.engine.test_reported import told
 from tests.unit.tables import every_row

@@ -1,4 +1,6 @@
-"""Test that each rule with an outcome decided a recorded or reported launch, or has a reason why not."""
+"""Test that each rule that decides an outcome has a recorded launch, a reported launch, or a reason for
+neither.
+"""
 
 import msgspec
 
@@ -59,7 +61,7 @@ STARTS = {
         "loader-failure",
     ),
 }
-"""Launches that failed before the first rank: the report, its stated facts, and the outcome."""
+"""Reported launches that failed before the first rank: the facts that the report states, and the outcome."""
 
 TRIED = {
     # Apptainer 1.4.5: 'configuration disallows users from running sandbox containers'
@@ -105,8 +107,8 @@ TRIED = {
         "singletons",
     ),
 }  # fmt: skip
-"""Launches that the authors tried once, most of them without a cluster, and that failed before the first
-rank: the facts and the outcome. Each comment has the printed message.
+"""Launches that the authors tried once and that failed before the first rank: the facts and the outcome. Each
+comment shows the printed message.
 """
 
 MEASURED_APART = {
@@ -114,7 +116,7 @@ MEASURED_APART = {
     "libfabric-lacks-providers", "mpi-lacks-plugins", "ranks-in-namespaces-of-their-own",
     "slurm-pmi-unreachable", "user-site-mpi",
 }  # fmt: skip
-"""Rules whose sources are measured launches that are not in the record."""
+"""Rules whose sources are launches that tests/matrix does not record."""
 OF_PEERS = {
     "address-given", "jax-needs-its-launcher",
     "loader-shared-memory-small", "peers-not-told", "port-given", "spawns-own-ranks", "starter-counts-differ",
@@ -130,11 +132,10 @@ CHANCES = {"nccl-shared-memory-small"}
 BY_DEFINITION = {
     "bind-nothing-to-mount", "gloo-lacks-horovod", "program-fails", "too-few-nodes",
 }  # fmt: skip
-"""Rules for a launch mode, job or command that needs something the host or image does not have."""
+"""Rules that need no record: the launch needs something that the host or image does not have."""
 
 
 def field_rules() -> set[str]:
-    """Return the ids of the rules that decide a reported launch."""
     found = set()
     for one in read():
         planned = plan(one.host, one.image, one.request, one.mode)

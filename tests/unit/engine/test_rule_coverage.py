@@ -1,4 +1,4 @@
-"""Test that every rule has firing and non-firing cases, which together reach every branch of its code."""
+"""Test that each rule's test launches reach every branch of the rule, with and without a finding."""
 
 import ast
 import dataclasses
@@ -26,7 +26,6 @@ FILES = sorted(file for file in FOLDER.glob("*.py") if file.name != "__init__.py
 
 
 def said(rule: Rule, of: Case) -> Finding | None:
-    """Return the finding of one rule about one launch, or None."""
     _, findings = judge(of, (rule,))
     return next(iter(findings), None)
 
@@ -36,7 +35,6 @@ def numbered(table: dict[str, list[Case]]) -> list[tuple[str, Case]]:
 
 
 def of_rule(value: str | Case) -> str:
-    """Return the name of a table row: the rule's id; pytest adds numbers to equal names."""
     return value if isinstance(value, str) else ""
 
 
@@ -144,12 +142,11 @@ def asked_for(rule: Rule, of: Case) -> set[str]:
 
 
 def top(name: str) -> str:
-    """Return the first two parts of a dotted name, the fact that contains the field."""
+    """Return the fact that contains a field: ``host.slurm`` for ``host.slurm.version``."""
     return ".".join(name.split(".")[:2])
 
 
 def _covered(fact: str, rule: Rule) -> bool:
-    """Return whether a rule lists a fact that it uses, or the struct that contains the fact."""
     return any(fact == told or fact.startswith(f"{told}.") for told in rule.facts)
 
 
@@ -176,7 +173,6 @@ def _exists(side: str, field: str) -> bool:
 
 
 def _functions(file: Path) -> dict[range, str]:
-    """Return the names of a file's functions by the lines of their bodies."""
     tree = ast.parse(file.read_text())
     return {
         range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1): node.name
@@ -187,7 +183,7 @@ def _functions(file: Path) -> dict[range, str]:
 
 @pytest.fixture(scope="module")
 def reached(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[object]]]:
-    """Run every rule on each of its cases, and return the coverage report of each file."""
+    """Run every rule on its test launches, and return the coverage report of each file."""
     report = tmp_path_factory.mktemp("coverage") / "report.json"
     measure = coverage.Coverage(branch=True, data_file=None, config_file=False, include=[f"{FOLDER}/*"])
     measure.start()

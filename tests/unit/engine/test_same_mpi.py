@@ -1,4 +1,4 @@
-"""Test that knowledge about two MPI releases predicts no failure if host and image have the same release."""
+"""Test that toolkit predicts success for the host's mpirun and an image with the same MPI release."""
 
 import msgspec
 
@@ -22,7 +22,7 @@ OPEN_MPI = {
     "5.0.7": "5.0.7",
     "5.0.10": "5.0.10",
 }
-"""Releases of Open MPI, with the PMIx release that each contains."""
+"""The PMIx release inside each release of Open MPI."""
 OTHERS = {
     "mpich": (
         "3.1.4",
@@ -48,7 +48,7 @@ SHAPES = ((1, 2), (2, 1), (2, 2), (4, 8))
 
 
 def sides(name: str, version: str) -> tuple[HostFacts, ImageFacts]:
-    """Return a host and an image with the same MPI release, each in /opt/mpi and with one library."""
+    """Return a host and an image with the same MPI release in /opt/mpi."""
     is_open = name == "openmpi"
     pmix = OPEN_MPI.get(version) if is_open else None
     soname = "libmpi.so.40" if is_open else "libmpi.so.12"
@@ -83,8 +83,8 @@ def test_the_same_mpi_inside_and_outside_works(name: str, version: str) -> None:
 
 
 def test_a_defect_of_one_launcher_names_the_mpi_that_it_was_measured_under() -> None:
-    """A defect that occurs only under the host's mpirun depends on the MPI of host and image, so its
-    row must name the host's MPI (``under`` or ``launched_by``).
+    """A defect that occurs only under the host's mpirun depends on the host's MPI, so its row must name that
+    MPI (``under`` or ``launched_by``).
     """
     rows = [row for row in knowledge.mpi().defect if row.modes == ("mpirun-host",)]
     assert rows

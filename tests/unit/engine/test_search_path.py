@@ -1,4 +1,4 @@
-"""Test which MPI of an image is loaded if a launch adds folders to the loader's search path."""
+"""Test which MPI of an image a program loads if a launch adds folders to the library search path."""
 
 import msgspec
 
@@ -134,8 +134,8 @@ def test_an_apptainer_that_puts_the_distribution_first_leaves_two_mpis_of_one_na
 
 
 def by_charliecloud(*options: str, mode="srun-pmi2"):
-    """Return the image's facts in a launch by Charliecloud, which sets only the image variables that
-    ``options`` name.
+    """Return the image's facts in a launch by Charliecloud, which sets only the image variables in
+    ``options``.
     """
     made = Plan(mode=mode, launcher=("srun",), container=("--write-fake", *options))
     apart = with_(

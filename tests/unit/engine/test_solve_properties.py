@@ -1,4 +1,4 @@
-"""Compare the solver with brute force, for random small tables and for the real knowledge."""
+"""Test that the solver agrees with brute force, for random small tables and for the shipped knowledge."""
 
 import hashlib
 import time
@@ -95,9 +95,7 @@ def recipes(draw, components=SMALL, wishes=("*", "1", "2", ">=2", "<3"), bases=(
 
 
 def rows_of(table, solution):
-    """Return every stack that a solution may mean, because several rows can have the same version and
-    provider.
-    """
+    """Return each stack that the solution may mean: several rows can have the same version and provider."""
     choices = [
         [r for r in table.rows(c.component) if (r.version, r.provider) == (c.version, c.provider)]
         for c in solution.chosen
@@ -107,7 +105,6 @@ def rows_of(table, solution):
 
 
 def check(recipe, table, host, solvable, works=None):
-    """Compare the solver's answer with brute force, and fail if they differ."""
     asks, asked = constraints_of(recipe, host), named_components(recipe)
     found = solve(recipe, "drawn", table, host)
     if not isinstance(found, Conflict):
@@ -134,7 +131,7 @@ def check(recipe, table, host, solvable, works=None):
 
 
 def remembered(solvable):
-    """Return ``solvable`` with a cache, so that brute force solves each problem once."""
+    """Return ``solvable`` with a cache, so that brute force solves each problem only once."""
     said = {}
 
     def ask(table, asks, asked, works):
@@ -162,7 +159,7 @@ def test_joining_finds_what_looking_at_everything_finds(table, recipe):
 @careful(100)
 @given(tables(), recipes(), st.integers(0, 3))
 def test_nothing_that_is_preferred_was_passed_over(table, recipe, seed):
-    """Check that each decision is the best possible after the earlier decisions."""
+    """For each component, the solver chooses the first row that has a solution with the earlier choices."""
     asks, asked = constraints_of(recipe, HOST), named_components(recipe)
 
     def works(architecture, stack):

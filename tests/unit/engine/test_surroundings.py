@@ -93,7 +93,7 @@ def test_of_two_names_for_one_variable_that_of_the_runtime_itself_counts(runtime
 
 
 def with_pmix_env(said: str) -> HostFacts:
-    """Return a host whose mpi.conf makes Slurm's PMIx plugin set variables."""
+    """Return a host on which ``PMIxEnv`` in mpi.conf makes Slurm's PMIx plugin set variables."""
     host: HostFacts = with_(HOST, slurm=with_(SLURM, settings={"PMIxEnv": said}))
     return host
 
@@ -110,7 +110,7 @@ def test_what_slurm_sets_in_each_rank_is_taken_away_or_judged():
     assert left.outcome == "crash"
     assert "OMPI_MCA_btl=openib" in left.because
     assert predict_plan(ethernet, image, Request(), ours.plan).outcome == "ok"
-    # toolkit judges variables that the server also reads, but does not change them.
+    # toolkit does not unset a variable that Slurm's PMIx server reads too, but predicts its effect.
     munge = with_(ethernet, slurm=with_pmix_env("PMIX_MCA_psec=munge").slurm)
     without = predict(munge, image, Request()).of("srun-pmix")
     assert (without.outcome, "PMIX_MCA_psec=munge" in without.because) == ("init-failure", True)
@@ -238,7 +238,7 @@ def test_intel_mpi_2018_has_networks_of_its_own(nodes: int, name: str, value: st
     plan = predict(ETHERNET, image, request).of("srun-pmi2").plan
     assert plan is not None
     assert predict_plan(bare, image, request, plan).outcome == outcome
-    # Settings that select a fast network were not measured on a fast network.
+    # No launch with these settings was measured on a fast network, so failures become unknown.
     fast = predict_plan(with_(bare, infiniband=("mlx5_0",)), image, request, plan).outcome
     assert fast == ("unknown" if outcome == "init-failure" and value != "shm" else outcome)
 

@@ -1,6 +1,4 @@
-"""Test that the engine uses every fact of the probe and the inspector, except facts listed here with a
-purpose.
-"""
+"""Test that the engine uses every fact about host and image, except the facts in ``UNREAD``."""
 
 import ast
 from pathlib import Path
@@ -33,13 +31,11 @@ UNREAD = {
     "image.mpi.library_string": "words of the library, from which version and device are read",
     "image.mpi.how": "evidence of what names the library",
 }
-"""Facts that the engine does not use, with their purpose."""
+"""Facts that the engine does not use, and what each is for."""
 
 
 def words() -> set[str]:
-    """Return the names that can be facts: attributes and last parts of dotted texts in the engine's code, and
-    facts of reported faults.
-    """
+    """Return each name in the engine's code that can be a fact, and the facts of reported faults."""
     found: set[str] = set()
     for file in ENGINE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):

@@ -1,4 +1,4 @@
-"""A GPU cluster and a training image with all facts known and nothing wrong; each test changes one fact."""
+"""All facts of a GPU cluster and a training image without faults. Each test changes a few facts."""
 
 from typing import Any
 
@@ -216,7 +216,7 @@ _TELLS = {
     "horovod_frameworks": "horovod: libraries for {}",
     "horovod_tensorflow": "horovod/metadata.json: TensorFlow {}",
 }
-"""Lines of evidence for present facts, in the form of the probe and the inspector."""
+"""Text of the evidence for each known fact, as the probe and the inspector write it."""
 
 
 def told(facts: Any) -> Any:
@@ -242,7 +242,7 @@ def told(facts: Any) -> Any:
 
 
 def with_(facts: Any, **changes: Any) -> Any:
-    """Return a copy with some facts changed; the changed facts have evidence, and are not marked absent."""
+    """Return a copy with ``changes``; each changed fact has evidence and no longer counts as absent."""
     if not hasattr(facts, "absent"):
         return msgspec.structs.replace(facts, **changes)
     kept = {name: why for name, why in facts.absent.items() if name not in changes}
@@ -254,38 +254,33 @@ IMAGE: ImageFacts = told(_IMAGE)
 
 
 def host(**changes: Any) -> HostFacts:
-    """Return the host's facts with some facts changed."""
     changed: HostFacts = with_(HOST, **changes)
     return changed
 
 
 def image(**changes: Any) -> ImageFacts:
-    """Return the image's facts with some facts changed."""
     changed: ImageFacts = with_(IMAGE, **changes)
     return changed
 
 
 def mpi(**changes: Any) -> ImageFacts:
-    """Return the image's facts with some facts of its MPI changed."""
     return image(mpi=msgspec.structs.replace(MPI, **changes))
 
 
 def runtime(**changes: Any) -> HostFacts:
-    """Return the host's facts with another container runtime; ``settings`` are added to the runtime's
-    settings.
-    """
+    """Return the host with a changed container runtime; ``settings`` are added to the runtime's settings."""
     settings = {**RUNTIME.settings, **changes.pop("settings", {})}
     return host(runtime=msgspec.structs.replace(RUNTIME, settings=settings, **changes))
 
 
 def absent(facts: Any, *names: str) -> Any:
-    """Return a copy of the facts in which the facts ``names`` are known to be absent."""
+    """Return a copy in which the facts ``names`` are known to be absent."""
     why = {**facts.absent, **{name: f"{name.replace('_', ' ')}: looked for, not there" for name in names}}
     return told(msgspec.structs.replace(facts, absent=why, **dict.fromkeys(names)))
 
 
 def unread(facts: Any, *names: str) -> Any:
-    """Return a copy of the facts in which the facts ``names`` could not be read."""
+    """Return a copy in which the facts ``names`` could not be read."""
     why = {**facts.unknown, **dict.fromkeys(names, "no answer in time")}
     top = {name: {} if isinstance(getattr(facts, name), dict) else None for name in names if "." not in name}
     return told(msgspec.structs.replace(facts, unknown=why, **top))
@@ -316,9 +311,10 @@ def case(
     asked: dict[str, Any] | None = None,
     **plan: Any,
 ) -> Case:
-    """Return a launch with a simple plan, changed by ``plan``.
+    """Return a launch with a simple plan.
 
-    ``given`` has the variables that the user sets, ``asked`` further fields of the request.
+    ``given``: variables that the user sets. ``asked``: other fields of the request. ``plan``: changed fields
+    of the plan.
     """
     shape = Request(
         nodes=nodes,

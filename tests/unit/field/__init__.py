@@ -1,1 +1,1 @@
-"""Test the engine with public reports of launches."""
+"""Test what toolkit predicts for launches in public reports."""

@@ -1,4 +1,4 @@
-"""Test that no grade of a public report is worse than before."""
+"""Test that toolkit's predictions for launches in public reports are at least as good as before."""
 
 from collections import Counter
 
@@ -7,12 +7,14 @@ import pytest
 from tests.field.cases import GRADES, Graded, grade, read, table
 
 RANK = ("right", "not-gradable", "undecided", "no-words", "useless", "safe", "dangerous")
-"""Grades, best first; a missing answer is better than a wrong answer."""
+"""Grades of a prediction, best first. A missing answer is better than a wrong answer."""
 UNKNOWABLE = {"pyxis-hpl-88-fixed"}
-"""Cases that depend on something that is not a fact: a setting in the service file of slurmd."""
+"""Cases that depend on a setting in slurmd's service file, for which toolkit has no fact."""
 RIGHT = 213
 DANGEROUS = 0
-"""Numbers of cases with these grades; change them only if the engine improves."""
+"""The smallest number of ``right`` and the greatest number of ``dangerous`` grades that the test allows.
+Change them only if the engine improves.
+"""
 
 
 @pytest.fixture(scope="module")

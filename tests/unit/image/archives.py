@@ -1,4 +1,4 @@
-"""Make docker-archives and OCI layouts for tests, from layers that are dictionaries of path and content."""
+"""Make docker archives and OCI layouts for tests."""
 
 import gzip
 import hashlib
@@ -11,7 +11,7 @@ from pathlib import Path
 import zstandard
 
 Layer = Mapping[str, "bytes | str | tarfile.TarInfo"]
-"""Files of a layer by path; a text with ``->`` at its start is a symbolic link, with ``=>`` a hard link."""
+"""Files of a layer by path. A text ``->target`` makes a symbolic link, and ``=>target`` a hard link."""
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "": lambda data: data,
@@ -22,7 +22,7 @@ CONFIG = {"Env": ["PATH=/opt/mpi/bin:/usr/bin", "OMPI_MCA_pml=ob1"], "Labels": {
 
 
 def tar(files: Layer, form: int = tarfile.PAX_FORMAT) -> bytes:
-    """Return the bytes of a tar; a name with a slash at its end is a folder."""
+    """Return a tar as bytes; a name that ends in ``/`` becomes a folder."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=form) as archive:
         for name, content in files.items():
@@ -50,7 +50,6 @@ def named(data: bytes) -> str:
 
 
 def config(layers: list[bytes], **process: object) -> bytes:
-    """Return the JSON text of an image's configuration."""
     return json.dumps(
         {
             "architecture": "amd64",
@@ -62,7 +61,7 @@ def config(layers: list[bytes], **process: object) -> bytes:
 
 
 def docker_archive(layers: list[bytes], tag: str = "a:1", **process: object) -> dict[str, bytes]:
-    """Return the files of an archive in the format of ``docker save`` before 2024, by their paths."""
+    """Return the files by path of an archive as ``docker save`` wrote it before 2024."""
     about = config(layers, **process)
     files = {f"{named(layer)}/layer.tar": layer for layer in layers}
     files[f"{named(about)}.json"] = about
@@ -104,7 +103,6 @@ def oci_layout(
 
 
 def written(root: Path, files: Mapping[str, bytes]) -> Path:
-    """Write the files of a layout below the folder ``root``, and return the folder."""
     for name, data in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

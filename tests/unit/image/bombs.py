@@ -1,4 +1,4 @@
-"""Make compressed blocks that expand far beyond their stated size, and a squashfs with such a block."""
+"""Make small compressed blocks that expand to very many bytes, and a squashfs with such a block."""
 
 import lzma
 import struct
@@ -19,8 +19,8 @@ def xz_frame(size: int) -> bytes:
 
 
 def zstd_frame(size: int) -> bytes:
-    """Return a zstd frame with its size in the header (RFC 8878, 3.1.1); each block repeats a byte for 128
-    KiB.
+    """Return a zstd frame whose header states its size (RFC 8878, 3.1.1); each block repeats a byte 131,072
+    times.
     """
     count = size >> 17
     blocks = [((1 << 17) << 3 | 1 << 1 | (n == count - 1)).to_bytes(3, "little") + b"A" for n in range(count)]
@@ -29,7 +29,7 @@ def zstd_frame(size: int) -> bytes:
 
 
 def zstd_silent_frame(size: int) -> bytes:
-    """Return a zstd frame without its size in the header."""
+    """Return a zstd frame whose header does not state its size."""
     named = zstd_frame(size)
     return named[:4] + b"\0" + named[5:6] + named[14:]
 
@@ -40,13 +40,13 @@ def lz4_frame(size: int) -> bytes:
 
 
 FRAMES = {"gzip": gzip_frame, "xz": xz_frame, "lz4": lz4_frame, "zstd": zstd_frame}
-"""For each codec, a function that returns a frame which expands to a given number of bytes."""
+"""For each codec, the function that makes a frame that expands to a given number of bytes."""
 
 
 def squashfs(files: dict[str, bytes], codec: str, size: int, place: str) -> bytes:
-    """Return a squashfs that a reader cannot read without expanding a bomb.
+    """Return a squashfs in which the block at ``place`` expands to ``size`` bytes.
 
-    ``place`` is ``data``, the block of ``/etc/os-release``, or ``metadata``, the table of inodes.
+    ``place`` is ``data`` (the content of ``/etc/os-release``) or ``metadata`` (the table of inodes).
     """
     frame = FRAMES[codec](size)
     return lying(files, codec, frame, place)

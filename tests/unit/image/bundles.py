@@ -1,4 +1,4 @@
-"""Make bundles for tests: small valid bundles, and archives with arbitrary members."""
+"""Make bundles for tests: small valid bundles, and archives with any members."""
 
 import hashlib
 import io
@@ -25,9 +25,9 @@ def recipe(title: str = "A recipe of a test") -> bytes:
 
 
 def contents(name: str = "mine", title: str = "A recipe of a test", **changed: object) -> dict[str, bytes]:
-    """Return the files of a bundle with one recipe, without its list of hashes.
+    """Return the files of a bundle with one recipe, without the list of hashes.
 
-    ``changed`` has changed fields of the bundle's index.
+    ``changed``: fields of the bundle's index with other values.
     """
     text = recipe(title)
     locked = lock(recipe=name, recipe_sha256=recipe_sha256(parse(text.decode(), name)))
@@ -57,7 +57,7 @@ def sums(files: dict[str, bytes]) -> bytes:
 
 
 def members(files: dict[str, bytes]) -> list[Member]:
-    """Return the members of a bundle's archive in order: the list of hashes first."""
+    """Return the members of a bundle's archive; the list of hashes comes first."""
     return [plain(SUMS, sums(files)), *(plain(name, files[name]) for name in sorted(files))]
 
 
@@ -70,7 +70,6 @@ def plain(name: str, content: bytes, **fields: object) -> Member:
 
 
 def special(name: str, kind: bytes, target: str = "") -> Member:
-    """Return an archive member that is a link, a device or a folder."""
     return plain(name, b"", type=kind, linkname=target)
 
 
@@ -88,18 +87,17 @@ def write_bundle(path: Path, files: dict[str, bytes]) -> Path:
 
 
 def changed_lock(files: dict[str, bytes], name: str = "mine", **fields: object) -> dict[str, bytes]:
-    """Return the files of a bundle with changed fields in its lock."""
     path = f"recipes/{name}.lock.json"
     values = {**msgspec.json.decode(files[path]), **fields}
     return {**files, path: msgspec.json.encode(values)}
 
 
 def escape(target: str) -> list[Member]:
-    """Return archive members that make ``extractall(filter="data")`` write outside its folder
+    """Return members with which Python's ``extractall(filter="data")`` writes into ``target``
     (CVE-2025-4517).
 
-    ``extractall`` does not resolve links deeper than PATH_MAX, but the kernel does. ``target`` is a folder,
-    relative to the folder into which the archive is unpacked.
+    ``target`` is relative to the folder into which the archive is unpacked. ``extractall`` does not resolve
+    links deeper than PATH_MAX, but the kernel does.
     """
     steps, deep = "abcdefghijklmnop", "d" * 247
     found, folder = list[Member](), ""

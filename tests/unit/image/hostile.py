@@ -1,4 +1,4 @@
-"""A shipped lock, and hostile values for its fields."""
+"""A shipped lock that tests change, and hostile values for its fields."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,7 +8,8 @@ from toolkit.data import shipped_folder
 
 RECIPE = "mpi-only"
 MARK = "EVIL"
-"""Text in every hostile value, by which tests find values that pass the checks."""
+"""Each hostile text contains this word, so tests can search for hostile values that toolkit did not refuse.
+"""
 
 HOSTILE: tuple[object, ...] = (
     f"--logfile=/tmp/{MARK}",
@@ -51,22 +52,20 @@ HOSTILE: tuple[object, ...] = (
     [],
     {},
 )
-"""Hostile values for fields; a few values are harmless in some fields."""
+"""Hostile values for the fields of a lock. A few values are harmless in some fields."""
 
 
 @cache
 def plain() -> bytes:
-    """Return the bytes of the shipped lock that tests change."""
     return (shipped_folder("recipes") / f"{RECIPE}.lock.json").read_bytes()
 
 
 def plain_recipe() -> bytes:
-    """Return the bytes of the recipe of the shipped lock."""
     return (shipped_folder("recipes") / f"{RECIPE}.toml").read_bytes()
 
 
 def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the path of every field in a lock; for a list, only of its first entry."""
+    """Yield the path of each field in a lock; of a list, only the fields of its first entry."""
     if isinstance(value, dict):
         for name in value:
             yield from places(value[name], (*path, name))

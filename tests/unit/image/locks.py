@@ -1,4 +1,4 @@
-"""Make small locks of every kind for tests."""
+"""Make small locks for tests."""
 
 import hashlib
 
@@ -21,7 +21,7 @@ def chosen(component: Component, version: str, provider: Provider) -> Chosen:
 
 
 def published() -> LockedBase:
-    """Return a locked base that is in a registry."""
+    """Return a locked base image that a registry offers."""
     image = "debian:bookworm-slim"
     return LockedBase(
         name="debian:bookworm", release="12", image=image, published=f"debian@sha256:{'ab' * 32}"

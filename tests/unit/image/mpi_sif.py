@@ -1,4 +1,4 @@
-"""Write a small SIF with Open MPI 4.1.4, like an image of a user."""
+"""Write a small SIF that resembles a user's image with Open MPI 4.1.4."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
 
 
 def write_mpi_sif(path: Path) -> Path:
-    """Write the SIF to ``path``; its libraries and programs have names and versions but no code."""
+    """Write the SIF to ``path``; its libraries and programs have names and versions, but no code."""
     files = {
         **BASE,
         **OPEN_MPI_4,
@@ -19,5 +19,4 @@ def write_mpi_sif(path: Path) -> Path:
 
 
 def _content(given: str | bytes) -> str | bytes:
-    """Return a link unchanged, and other text as bytes."""
     return given if isinstance(given, bytes) or given.startswith("->") else given.encode()

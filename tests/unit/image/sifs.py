@@ -9,7 +9,7 @@ _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 
 
 def sif(partition: bytes, *, architecture: bytes = b"02\0", kind: int = 1, part: int = 2) -> bytes:
-    """Return the bytes of a SIF with a single object, a partition."""
+    """Return a SIF whose only object is ``partition``."""
     table, start = _HEADER.size, _HEADER.size + _DESCRIPTOR.size
     header = _HEADER.pack(
         b"#!/usr/bin/env run-singularity\n",
@@ -27,7 +27,7 @@ def sif(partition: bytes, *, architecture: bytes = b"02\0", kind: int = 1, part:
 
 
 def sandbox(root: Path, files: dict[str, bytes | str]) -> Path:
-    """Write a sandbox folder and return it; a text with ``->`` at its start is a link."""
+    """Write a sandbox folder and return it; a text ``->target`` makes a link."""
     for name, content in files.items():
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,10 +50,10 @@ def elf(
     symbols: dict[str, str] | None = None,
     level: int = 0,
 ) -> bytes:
-    """Return a small 64-bit ELF library with a dynamic section, and ``text`` at its end.
+    """Return a small 64-bit ELF library with a dynamic section, and with ``text`` at its end.
 
-    ``versions`` are the symbol versions that the library needs of libc.so.6. ``symbols`` maps the
-    names of the library's symbols to their texts. ``level`` is the level of x86-64 in its property note.
+    ``versions``: symbol versions that the library needs of libc.so.6. ``symbols``: a text for each symbol.
+    ``level``: the x86-64 level in its property note.
     """
     strings = bytearray(b"\0")
 
@@ -107,7 +107,7 @@ def component(project: str, release: str, framework: str, name: str) -> bytes:
 
 
 def index(listed: dict[str, str], *, flags: int = 0x0303) -> bytes:
-    """Return the bytes of an /etc/ld.so.cache that lists libraries by name."""
+    """Return an /etc/ld.so.cache that lists the paths of libraries by name."""
     strings, entries = bytearray(), bytearray()
     start = 48 + 24 * len(listed)
     for soname, path in listed.items():
@@ -121,7 +121,7 @@ def index(listed: dict[str, str], *, flags: int = 0x0303) -> bytes:
 
 
 def squashfs(files: dict[str, bytes | str]) -> bytes:
-    """Return an uncompressed squashfs with a few small files; a text with ``->`` at its start is a link."""
+    """Return an uncompressed squashfs with a few small files; a text ``->target`` makes a link."""
     start, data, inodes, folders = 96, bytearray(), bytearray(), bytearray()
 
     def inode(kind: int, rest: bytes) -> int:

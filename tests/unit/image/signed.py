@@ -1,4 +1,4 @@
-"""Make SIF files with free entries in their table, and keys that sign them."""
+"""Make SIF files whose tables have free entries, and gpg keys that sign them."""
 
 import contextlib
 import os
@@ -37,7 +37,7 @@ d3Fftd/UnViJzFY68qzSJZEwYyJNjWGMFnqWe/gF
 _SLOTS = 8
 _UNUSED = SifDescriptor(0, False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, bytes(128), bytes(384))
 _ROOT = b"\1\0\0\0\2\0\0\0" + b"02\0"
-"""Descriptor data of a primary squashfs partition for x86_64."""
+"""Descriptor data that marks an object as the primary squashfs partition for x86_64."""
 
 OBJECTS = (
     Object(LABELS, b'{"label":"value"}', "labels"),
@@ -47,7 +47,7 @@ OBJECTS = (
 
 
 def write_sif(path: Path, *objects: Object, slots: int = _SLOTS) -> Path:
-    """Write a SIF with some objects and ``slots`` table entries, and return its path."""
+    """Write a SIF with ``objects`` and ``slots`` table entries, and return its path."""
     table, data = 4096, 32768
     header = SifHeader(
         b"#!/usr/bin/env run-singularity\n".ljust(32, b"\0"),
@@ -62,7 +62,7 @@ def write_sif(path: Path, *objects: Object, slots: int = _SLOTS) -> Path:
 
 @dataclass(frozen=True)
 class Keys:
-    """A home folder of gpg with keys without a passphrase; ``at`` is a time in seconds since 1970."""
+    """A gpg home folder with keys without a passphrase. ``at`` is a time in seconds since 1970."""
 
     home: Path
 
@@ -74,7 +74,6 @@ class Keys:
         return done.stdout
 
     def make(self, user: str, *, passphrase: str = "", expires: str = "never", at: int | None = None) -> str:
-        """Create a key, and return its fingerprint."""
         words = ("--pinentry-mode", "loopback", "--passphrase", passphrase)
         self.gpg(*words, "--quick-generate-key", user, "ed25519", "sign", expires, at=at)
         return self.fingerprint(user)
@@ -84,7 +83,6 @@ class Keys:
         return next(row.split(":")[9] for row in rows if row.startswith("fpr:"))
 
     def public(self, path: Path, *users: str, armor: bool = True) -> Path:
-        """Write the users' public keys to a file, and return its path."""
         path.write_bytes(self.gpg(*(("--armor",) if armor else ()), "--export", *users))
         return path
 
@@ -92,16 +90,14 @@ class Keys:
         subprocess.run(["gpgconf", "--homedir", str(self.home), "--reload", "gpg-agent"], check=True)
 
     def revoke(self, fingerprint: str) -> None:
-        """Revoke a key by the revocation certificate that gpg wrote with the key."""
+        """Revoke a key with the certificate that gpg wrote when it created the key."""
         text = (self.home / "openpgp-revocs.d" / f"{fingerprint}.rev").read_text()
         self.gpg("--import", stdin=text.replace(":-----BEGIN", "-----BEGIN").encode())
 
 
 @contextlib.contextmanager
 def gpg_home() -> Iterator[Keys]:
-    """Yield a home folder of gpg, with a path short enough for the agent's socket; stop the agent
-    afterwards.
-    """
+    """Yield a gpg home folder in /tmp, because the path of the agent's socket must be short."""
     with tempfile.TemporaryDirectory(prefix="gpg-", dir="/tmp") as folder:
         keys = Keys(Path(folder))
         try:
@@ -112,7 +108,7 @@ def gpg_home() -> Iterator[Keys]:
 
 
 def attach(sif: Path, keys: Keys, key: str, *words: str, at: int | None = None) -> None:
-    """Sign a SIF by running gpg, with a time or gpg options that toolkit would not use."""
+    """Sign a SIF with gpg itself, with a time or options that toolkit does not use."""
     with sif.open("r+b") as file:
         text = metadata(file, read_table(file, sif), 1)
         message = keys.gpg(

@@ -1,4 +1,4 @@
-"""Compare the files of an image with its manifest, which the build script writes and toolkit reads."""
+"""Test how toolkit compares an image's files with the manifest that the build wrote."""
 
 import base64
 import hashlib
@@ -49,7 +49,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def built(tmp_path: Path) -> Path:
-    """Write an image with one wheel. The build has stripped the wheel's library and removed its tests."""
+    """Write an image with one wheel. The build stripped the wheel's library and removed its tests."""
     record = "".join(f"demo/{name},sha256={coded(content)},\n" for name, content in BROUGHT.items())
     put(tmp_path, f"{SITE}/demo-1.0.dist-info/RECORD", (record + "demo-1.0.dist-info/RECORD,,\n").encode())
     put(tmp_path, f"{SITE}/demo/pure.py", BROUGHT["pure.py"])

@@ -14,7 +14,7 @@ MANIFEST_ID = "sha256:4878214b79bca0ab90779ce43f349b36028909fdf19ca06cf7f7a1ec09
 
 
 def test_the_bytes_of_an_image_are_those_of_its_files():
-    # In this answer of Docker 28.5, Size is the compressed size, and the history has uncompressed sizes.
+    # Docker 28.5 answers like this: Size is the compressed size, and the history has uncompressed sizes.
     image = SimpleNamespace(
         id=MANIFEST_ID,
         labels={"toolkit.lock": "b8d7", "toolkit.source": "8e94"},

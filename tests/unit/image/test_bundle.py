@@ -32,7 +32,7 @@ def no_engine():
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """Return a bundle with one recipe, and use separate folders for the unpacked files."""
+    """Return a bundle with one recipe; toolkit unpacks it into separate folders."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     files = {}
@@ -157,7 +157,7 @@ def test_two_sifs_that_differ_only_by_case_are_refused(tmp_path):
 
 
 class Engine:
-    """Fake Docker engine that records loaded images, and checks that the cache then contains files."""
+    """A fake Docker engine that records loaded images; at each load, the cache must contain files."""
 
     def __init__(self, folder):
         self.folder, self.loaded = folder, []

@@ -1,4 +1,4 @@
-"""Test the checks in a finished image, and the check of its description."""
+"""Test the checks of a built image and of the description that the image contains."""
 
 import json
 import subprocess
@@ -88,7 +88,6 @@ def test_an_image_without_mpi4py_is_only_started():
 
 
 def installed(folder, name, module, text):
-    """Write the files of a package as pip installs them."""
     (folder / module).mkdir()
     (folder / module / "__init__.py").write_text(text)
     about = folder / f"{name.replace('-', '_')}-1.0.dist-info"

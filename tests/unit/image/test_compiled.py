@@ -26,7 +26,7 @@ def step(tmp_path, monkeypatch):
 
 
 def stream(*names, content=b"wheel" * 100_000):
-    """Yield a folder's tar in pieces of any length, as the Docker engine sends it."""
+    """Yield a folder's tar in pieces, as the Docker engine sends it."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for name in names:
@@ -70,7 +70,7 @@ def test_an_engine_that_dies_leaves_nothing(step, tmp_path):
 
 
 class Ending:
-    """Replaces a running build: a step waits until it is stopped, as in a container."""
+    """A fake build in which a step waits until another step ends the build."""
 
     def __init__(self):
         self.ended = threading.Event()

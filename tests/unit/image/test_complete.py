@@ -1,4 +1,4 @@
-"""Test that a lock stores what the component tables say about its components, in the form that locks need."""
+"""Test that a lock stores what the component tables say about the lock's components."""
 
 from pathlib import Path
 

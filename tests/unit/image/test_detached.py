@@ -1,4 +1,4 @@
-"""Test signatures beside bundles and locks: who signed, and what toolkit refuses."""
+"""Test signature files of bundles and locks: who signed, and which signatures toolkit refuses."""
 
 import json
 import shutil
@@ -46,7 +46,6 @@ def bundle(tmp_path):
 
 @pytest.fixture
 def lock(tmp_path):
-    """Return the path of the lock of a user's recipe."""
     for ending in ("toml", "lock.json"):
         shutil.copy(shipped_folder("recipes") / f"mpi-only.{ending}", tmp_path / f"mine.{ending}")
     return tmp_path / "mine.lock.json"

@@ -1,4 +1,4 @@
-"""Test the checksum file beside a SIF."""
+"""Test the checksum file that toolkit writes beside a SIF."""
 
 import hashlib
 

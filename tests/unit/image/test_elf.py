@@ -56,7 +56,7 @@ def test_a_text_is_found_by_the_name_of_its_symbol():
 def test_code_is_left_out_where_it_has_a_segment_of_its_own():
     library = bytearray(elf(soname="libx.so.1", text=b"TEXT"))
     assert b"TEXT" in data(pages_of(bytes(library)))
-    # Make the third segment, which has the text, executable; the first segment is only readable.
+    # Move the text from the first segment, which is then only readable, to an executable third segment.
     struct.pack_into("<I", library, 64 + 4, 4)
     struct.pack_into("<Q", library, 64 + 32, len(library) - 4)
     struct.pack_into("<IIQQQQQQ", library, 64 + 112, 1, 5, len(library) - 4, 0, 0, 4, 4, 1)

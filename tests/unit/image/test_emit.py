@@ -1,4 +1,4 @@
-"""Test the files from which an image is built."""
+"""Test the files from which toolkit builds an image, such as the Dockerfile."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test that every codec stops at the requested number of bytes, whatever a block claims."""
+"""Test that decompression stops at the requested number of bytes, whatever size a block states."""
 
 import lzma
 import os
@@ -69,7 +69,7 @@ def test_a_squashfs_with_a_lying_block_is_damaged(tmp_path, codec, place):
 
 
 def peak(tmp_path: Path, file: Path) -> int:
-    """Return the peak memory of ``image inspect`` in bytes; its address space is limited."""
+    """Return the peak memory of ``toolkit image inspect`` in bytes."""
     words = [sys.executable, "-m", "toolkit", "image", "inspect", str(file)]
     took = measured(words, most=1500 << 20, env={**os.environ, "HOME": str(tmp_path)})
     assert took.code in {0, 2}
@@ -78,7 +78,7 @@ def peak(tmp_path: Path, file: Path) -> int:
 
 @every_row(("codec", "size"), [("zstd", 700 << 20), ("lz4", 300 << 20), ("lz4", 30 << 20)])
 def test_inspecting_a_bomb_takes_less_than_400_mb(tmp_path, codec, size):
-    """The second case has a stored block that is longer than the format allows."""
+    """The lz4 block that expands to 300 MiB is longer than squashfs allows."""
     file = tmp_path / "bomb.sif"
     file.write_bytes(sif(bombs.squashfs({"usr/bin/env": elf()}, codec, size, "data")))
     assert peak(tmp_path, file) < 400 << 20

@@ -111,7 +111,6 @@ def of_provider(prefix):
 
 
 def mpich(text=b"", needed=("libc.so.6",), device="ch4:ofi"):
-    """Return an image with an MPICH that uses libfabric."""
     library = elf(
         soname="libmpich.so.12",
         needed=needed,

@@ -1,4 +1,4 @@
-"""Test the download of a lock's files from a real server that can misbehave."""
+"""Test the download of a lock's files from a local server, which can behave wrongly."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ CONTENT = bytes(range(256)) * 4096
 
 
 class Served(http.server.BaseHTTPRequestHandler):
-    """HTTP handler that sends a path's content; ``ranges`` says whether the server supports ranges."""
+    """Sends the content of a path; ``ranges`` says whether the server supports HTTP ranges."""
 
     def do_GET(self):
         self.server.asked.append((self.path, self.headers.get("Range")))
@@ -188,9 +188,8 @@ with open(sys.argv[1], "ab") as part:
 
 @pytest.fixture
 def held(server):
-    """Yield a file and a process that keeps the file locked, as a download does.
-
-    The process ends when its standard input closes.
+    """Yield a file and another process that locks the file, as a download does, until its standard input
+    closes.
     """
     file = locked(server, "/a")
     part = path_of(file).with_name(".a.whl.part")
@@ -219,7 +218,7 @@ def test_a_file_that_another_process_fetches_is_waited_for(server, held):
 
 def test_an_interrupt_ends_the_wait_for_another_process(held):
     file, other = held
-    # Close the other process's input soon; otherwise, it reaches a time limit, and the test fails.
+    # If the wait does not end, this timer releases the file after 20 seconds, and the test fails.
     late = soon(20, other.stdin.close)
     soon(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     began = time.monotonic()

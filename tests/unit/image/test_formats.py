@@ -1,4 +1,4 @@
-"""Test that an image has the same facts in every format, and that damage gives toolkit's error."""
+"""Test that an image has the same facts in every format, and that toolkit refuses damaged images."""
 
 import gzip
 import hashlib
@@ -30,7 +30,7 @@ GONE = {"opt/.wh.old": ""}
 
 
 def layers() -> list[bytes]:
-    """Return the files in three layers, of which the last removes files that toolkit must not find."""
+    """Return the files in three layers; the last layer removes a folder that toolkit must not find."""
     names = list(FILES)
     lower = {n.lstrip("/"): FILES[n] for n in names if names.index(n) % 2}
     upper = {n.lstrip("/"): FILES[n] for n in names if names.index(n) % 2 == 0}
@@ -42,7 +42,7 @@ def plain(**more) -> dict[str, bytes | str]:
 
 
 def without_links(files: dict) -> dict[str, bytes]:
-    """Return the files with each link replaced by a copy, because this test's squashfs has no links."""
+    """Return the files with each link replaced by a copy, because the squashfs of this test has no links."""
     copied = {}
     for name, content in files.items():
         if isinstance(content, str) and content.startswith("->"):
@@ -57,11 +57,11 @@ def without_links(files: dict) -> dict[str, bytes]:
 def same(facts: ImageFacts) -> dict:
     """Return the facts that must not differ between formats."""
     told = msgspec.to_builtins(facts)
-    # Only a folder starts without the runtime's library path.
+    # These facts differ between formats. For example, Docker and OCI images have no `driver_searched`.
     for name in ("path", "format", "digest", "compression", "driver_searched"):
         told.pop(name)
     for book in ("evidence", "absent", "unknown"):
-        # The evidence differs: a header, a configuration or a file.
+        # The evidence differs, because it names a header, a configuration or a file.
         told[book] = {
             k: v
             for k, v in told[book].items()
@@ -81,7 +81,7 @@ def forms(tmp_path_factory) -> dict[str, Path]:
         made[f"oci-archive {pack}"].write_bytes(tar(layout))
         made[f"docker-archive {pack}"] = root / f"docker{pack}.tar"
         made[f"docker-archive {pack}"].write_bytes(PACK[pack](tar(docker_archive(layers(), **PROCESS))))
-    # Since release 25, Docker saves an image with both manifests.
+    # Docker 25 and newer save an image with manifest.json and index.json.
     both = oci_layout(layers(), **PROCESS)
     manifest = json.loads(
         both[f"blobs/sha256/{json.loads(both['index.json'])['manifests'][0]['digest'][7:]}"]
@@ -212,7 +212,7 @@ def test_of_several_platforms_this_machines_is_taken_or_the_one_that_is_asked_fo
     with pytest.raises(BadInput, match="no image for linux/riscv64; its platforms: linux/amd64, linux/arm64"):
         inspect(layout)
     assert inspect(layout, platform="linux/amd64").digest == manifests[0]["digest"]
-    # The configuration of all test images names amd64.
+    # The configuration of each test image names amd64.
     with pytest.raises(BadInput, match=r"--platform linux/arm64: .* is an image for x86_64"):
         inspect(layout, platform="linux/arm64")
 

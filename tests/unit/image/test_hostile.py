@@ -1,4 +1,4 @@
-"""Test hostile images that could make the inspector run very long or crash with a traceback."""
+"""Test hostile images that could make ``image inspect`` run very long or crash."""
 
 import json
 import struct
@@ -19,11 +19,11 @@ from toolkit.image.inspect import inspect
 from toolkit.model.facts import ImageFacts
 
 SECONDS = 8.0
-"""Time limit per case in seconds; without toolkit's own limits, some cases would take hours."""
+"""Time limit for each case in seconds. Without toolkit's own limits, some cases would take hours."""
 
 
 def look(path) -> ImageFacts | None:
-    """Inspect an image within the time limit; return facts that fit in JSON, or None for toolkit's error."""
+    """Return the image's facts, or None if toolkit refuses the image; fail after ``SECONDS``."""
     begun = time.monotonic()
     try:
         facts = inspect(path)
@@ -44,7 +44,7 @@ def test_links_that_lead_to_their_own_folder_are_entered_once(tmp_path):
 
 
 class Endless:
-    """A file tree in which each folder contains itself 400 times, as squashfs inodes can."""
+    """A file tree in which each folder contains itself 400 times, as in a malicious squashfs."""
 
     def kind(self, path):
         return "folder"

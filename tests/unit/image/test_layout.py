@@ -1,4 +1,4 @@
-"""Test the OCI layout that toolkit makes from the stream of ``docker save``."""
+"""Test that toolkit converts the stream of ``docker save`` to an OCI layout."""
 
 import hashlib
 import io
@@ -21,9 +21,7 @@ def sha(content: bytes) -> str:
 
 
 def archive(*, named=None, leave_out=(), layers=LAYERS):
-    """Return a docker-archive as engines before 25 write it: a folder per layer, and ``manifest.json`` at the
-    end.
-    """
+    """Return an archive as Docker before 25 writes it: a folder per layer, and ``manifest.json`` last."""
     config = json.dumps({"rootfs": {"diff_ids": named or [f"sha256:{sha(layer)}" for layer in LAYERS]}})
     names = [f"{number}/layer.tar" for number, _ in enumerate(layers)]
     manifest = json.dumps([{"Config": "config.json", "Layers": names, "RepoTags": None}])

@@ -124,5 +124,5 @@ def test_little_is_kept_of_what_was_read(tmp_path, monkeypatch):
     for path in files:
         assert b"x" * 1000 in loader.texts(path)
     assert sum(map(len, loader._texts.values())) <= 3000
-    assert sum(pages.held for pages in loader._pages.values()) <= 3000 + 1300  # plus the active page
+    assert sum(pages.held for pages in loader._pages.values()) <= 3000 + 1300  # plus the page in use
     assert len(loader.headers()) == 0

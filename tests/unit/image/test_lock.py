@@ -1,4 +1,4 @@
-"""Test the place of a lock, whether it matches its recipe, and which versions changed."""
+"""Test where toolkit stores a lock, whether it fits its recipe, and which versions a new lock changes."""
 
 import json
 
@@ -164,7 +164,7 @@ def test_steps_and_variables_that_differ_are_named():
 
 
 class Locked:
-    """Runs ``toolkit image lock`` with a fake resolver that returns one lock and records its calls."""
+    """Runs ``toolkit image lock`` with a fake resolver; ``asked`` counts the resolver's calls."""
 
     def __init__(self, monkeypatch):
         self.asked = 0

@@ -22,7 +22,6 @@ LOCKED = [name for name in names() if load_lock(name)]
 
 @pytest.fixture(scope="module")
 def shipped_now() -> dict[str, object]:
-    """Return what toolkit makes from each shipped lock with the shipped rows in ``recipes/knowledge``."""
     return made()
 
 
@@ -30,7 +29,7 @@ def shipped_now() -> dict[str, object]:
 def knowledge(
     shipped_now: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """Replace ``recipes/knowledge`` by an empty folder, and return the folder."""
+    """Make toolkit read its knowledge from an empty folder, and yield the folder."""
     folder = tmp_path / "recipes" / "knowledge"
     folder.mkdir(parents=True)
     monkeypatch.setattr("toolkit.knowledge.reading.shipped_folder", lambda _: folder.parent)
@@ -40,13 +39,12 @@ def knowledge(
 
 
 def forget() -> None:
-    """Clear the caches, so that toolkit reads the rows again."""
     stacks.cache_clear()
     licences.cache_clear()
 
 
 def made() -> dict[str, object]:
-    """Return for each shipped lock the Dockerfile, the Singularity definition, and toolkit's own files."""
+    """Return the Dockerfile, the Singularity definition and toolkit's own files for each shipped lock."""
     return {name: (text(name, "docker"), text(name, "singularity"), own(name)) for name in LOCKED}
 
 

@@ -1,4 +1,4 @@
-"""Test the one place that checks a lock's fields, which every reader of locks uses."""
+"""Test the check of a lock's fields that runs each time toolkit reads a lock."""
 
 import json
 

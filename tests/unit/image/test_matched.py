@@ -1,6 +1,4 @@
-"""Test the recipe that toolkit finds for an image and a host: toolkit can build it, and predicts that it
-works.
-"""
+"""Test that toolkit can build the recipe that it finds for an image and a host, and predicts success."""
 
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
 from tests.unit.tables import every_row
@@ -30,7 +28,7 @@ def test_what_the_image_is_used_for_is_kept():
     assert list(objections(recipe, stacks())) == []
     assert recipe.want["tensorflow"] == "2.15.0"
     assert recipe.want["horovod"] == "0.28.1"
-    # The image's version has no row, so the recipe has the newest version.
+    # No row has the image's version of mpi4py, so the recipe has the newest version.
     assert recipe.want["mpi4py"] == "4.1.1"
 
 

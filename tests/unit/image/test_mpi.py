@@ -1,4 +1,4 @@
-"""Test the facts about the MPIs of an image: the description of each, and which of them the programs load."""
+"""Test which MPIs toolkit finds in an image, and which of them the programs load."""
 
 import struct
 import tempfile
@@ -379,7 +379,7 @@ def test_of_two_kinds_none_is_taken_where_no_program_tells(tmp_path):
     facts = inspect(sandbox(tmp_path, {**BASE, **TWO}))
     assert (facts.mpi, facts.pmix) == (None, None)
     assert [(m.implementation, m.launcher) for m in facts.other_mpis] == [
-        ("mpich", "/usr/bin/mpiexec.hydra"),  # the first mpirun on PATH is its own
+        ("mpich", "/usr/bin/mpiexec.hydra"),  # mpirun on PATH leads to this file
         ("openmpi", "/usr/bin/orterun"),
     ]
     assert "pmix (components ext3x isolated)" in facts.evidence["other_mpis.1.interfaces"]
@@ -662,7 +662,7 @@ def test_a_program_that_loads_mpi_by_its_own_library_tells_which(tmp_path):
 
 
 def test_a_program_whose_tables_stand_far_behind_tells_its_mpi(tmp_path):
-    # The file is as after patchelf, which moves longer strings to the end of the file.
+    # patchelf moves longer strings to the end of the file, as in this program.
     program = elf(needed=("libmpi.so.40",))
     start, at = 64 + 3 * 56, 3 << 20
     size = struct.unpack_from("<Q", program, 64 + 56 + 32)[0]
@@ -724,7 +724,7 @@ OMPI_LIB = elf(soname="libmpi.so.40", text=OMPI + b"ompi_mpi_comm_self\0")
             "/usr/lib/libmpi.so.40",
         ),
         (
-            # The inspector skips files that it cannot open.
+            # toolkit skips a library that the loader cannot open. Here, libno.so is missing.
             {
                 "/opt/venv/lib/libmpi.so.12": elf(soname="libmpi.so.12", needed=("libno.so",), text=b"MPICH"),
                 "/usr/lib/libmpi.so.40": OMPI_LIB,
@@ -850,7 +850,7 @@ def test_folders_that_stand_in_a_variable_of_the_image_lead_the_loader(tmp_path)
     assert mpi.library == "/opt/ompi/lib/libmpi.so.40"
     assert facts.environment["LD_LIBRARY_PATH"] == "/opt/ompi/lib"
     assert facts.programs == {"/opt/probe": mpi.library}
-    # If a launch sets the variable, the program loads the library in the system's folders.
+    # If a launch replaces LD_LIBRARY_PATH, the program loads the library in the system's folders.
     (other,) = facts.other_mpis
     assert facts.programs_otherwise == {"/opt/probe": other.library}
     assert other.pmix == "4.2.2"
@@ -913,7 +913,7 @@ INTEL_FIRST = "export PATH=/opt/intel/bin:/opt/mpich/bin:$PATH\n"
     ("script", "more", "name"),
     [
         (MPICH_FIRST, {}, "mpiexec.hydra"),
-        ("", {}, "mpiexec.hydra"),  # PATH has neither
+        ("", {}, "mpiexec.hydra"),  # PATH has neither folder
         (INTEL_FIRST, {}, "mpirun"),
         (MPICH_FIRST, {"/opt/intel/env/vars.sh": "export PATH=/opt/intel/bin:$PATH\n"}, "mpirun"),
         (

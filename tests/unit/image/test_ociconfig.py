@@ -1,4 +1,6 @@
-"""Test how toolkit reads an image's configuration from the engine, and chooses the time of a SIF."""
+"""Test how toolkit reads an image's configuration from the Docker engine, and which time it writes into a
+SIF.
+"""
 
 from types import SimpleNamespace
 

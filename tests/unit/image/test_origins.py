@@ -24,7 +24,7 @@ sdist = {{ url = "https://index.example/a-1.tar.gz", hashes = {{ sha256 = "{"cd"
 
 @pytest.fixture
 def index(monkeypatch):
-    """Return a list in which a fake package index records requests."""
+    """Return the list to which a fake package index adds each request."""
     asked = []
 
     def offered(pins, *, python, index):
@@ -54,7 +54,7 @@ def test_a_file_that_the_index_has_in_other_bytes_only_has_no_address(index):
 
 
 def test_each_index_is_asked_alone_for_a_file_that_uv_left_out(monkeypatch):
-    """uv takes a release's files from only one index, although another index may have more files."""
+    """uv takes the files of a release from only one index, although another index may have more files."""
     other = OFFERED.replace(HASH.encode(), b"ef" * 32)
     answers = {None: other, "": other, "https://more.example/simple": OFFERED}
 

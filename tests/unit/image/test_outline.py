@@ -1,4 +1,4 @@
-"""Test the outline: the Dockerfile that toolkit renders from a recipe that toolkit cannot build."""
+"""Test the Dockerfile that toolkit renders as an outline for a recipe that it cannot build."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""Test that reading parts of files gives the same bytes as reading whole files, and reads no more than
-needed.
-"""
+"""Test that toolkit reads parts of files correctly, and reads no more than it needs."""
 
 import io
 
@@ -74,7 +72,7 @@ def test_a_tree_that_has_no_parts_is_read_whole_once(tmp_path):
 
 
 def lz4(literals, distance, length):
-    """Return an LZ4 block with literals, one match, and an end without a match, as the format requires."""
+    """Return an LZ4 block with literals, one match, and a last literal, which the format requires."""
     extra = length - 4
     head = bytes([min(len(literals), 15) << 4 | min(extra, 15)])
     more = b"" if extra < 15 else b"\xff" * ((extra - 15) // 255) + bytes([(extra - 15) % 255])

@@ -20,7 +20,7 @@ NAMED = sorted({name for c in components() for row in stacks().rows(c) for name 
 
 
 def changed(lock: Lock, patches: dict[str, str]) -> Lock:
-    """Return a copy of a lock in which ``patches`` replaces the patches of the last step."""
+    """Return a copy of the lock in which the last step has other patches."""
     *steps, last = lock.steps
     return msgspec.structs.replace(lock, steps=(*steps, msgspec.structs.replace(last, patches=patches)))
 

@@ -1,4 +1,4 @@
-"""Test that toolkit refuses a wrong recipe with one line: file, line, field, choices."""
+"""Test that toolkit refuses a wrong recipe with one line that names file, line, field and choices."""
 
 import pytest
 

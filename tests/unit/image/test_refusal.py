@@ -1,4 +1,4 @@
-"""Test the error line of ld.so that toolkit predicts for copies of this machine's shell and C library."""
+"""Test that toolkit predicts the error line that ld.so prints for a program with missing symbols."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Test that toolkit uses cached facts and digests only for the same file."""
+"""Test that toolkit uses cached facts and digests only if the file did not change."""
 
 import os
 import shutil
@@ -105,8 +105,8 @@ def test_the_oldest_entries_go(cache: Path):
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Return a list of the hashed files; the clock is ten seconds ahead, because the cache ignores new
-    files.
+    """Return the list of files that toolkit hashed. The clock is ten seconds ahead, because the cache ignores
+    new files.
     """
     real, calls = digest.hash_file, []
     now = digest.time.time()

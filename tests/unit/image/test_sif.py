@@ -38,7 +38,6 @@ START = {"/bin/sh": b"shell", "/.singularity.d/actions/exec": b"#!/bin/sh"}
 
 @pytest.fixture
 def whole(tmp_path):
-    """Return the smallest SIF that contains a command."""
     file = tmp_path / "a.sif"
     file.write_bytes(packed(squashfs(START)))
     return file

@@ -16,7 +16,7 @@ PATH = Path("image.sif")
 WHOLE = sif(b"hsqs" + bytes(96))
 TABLE, OBJECT = 128, 128 + 585
 PLACE, SIZE = 17, 25
-"""The positions of two fields in a descriptor: the object's offset, and the object's size."""
+"""Positions of two fields in a descriptor: the object's offset and the object's size."""
 
 
 def patched(at: int, number: int, code: str = "<q") -> bytes:

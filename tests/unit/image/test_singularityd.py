@@ -57,9 +57,7 @@ RUNSCRIPTS = [
     ((), ("command",), ("x",), ["x"]),
     ((), (), (), None),
 ]
-"""Arguments of the entry point, arguments of the command, arguments of the user, and the expected
-arguments.
-"""
+"""The entry point's arguments, the command's arguments, the user's arguments, and the expected arguments."""
 
 
 @every_row("using", SHELLS)

@@ -1,4 +1,4 @@
-"""Test the stack description that an image build writes; it contains the MPI's own version text."""
+"""Test the stack description that an image build writes, with the MPI's own version text."""
 
 import ctypes
 import importlib.util

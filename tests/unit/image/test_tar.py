@@ -1,4 +1,4 @@
-"""Test that toolkit lists the same members of a tar as Python, and limits memory for a malicious tar."""
+"""Test that toolkit and Python list the same members of a tar, and that malicious tars take little memory."""
 
 import io
 import tarfile
@@ -18,7 +18,7 @@ FORMS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 
 
 class Memory:
-    """A byte source in memory; ``largest`` is the size of the largest read in bytes."""
+    """A byte source in memory; ``largest`` is the number of bytes of the largest read."""
 
     slow = False
 

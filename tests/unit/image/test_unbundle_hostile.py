@@ -1,4 +1,4 @@
-"""Test that toolkit refuses a malicious bundle with one line and exit code 2, and writes no file."""
+"""Test that toolkit refuses a malicious bundle with one line and exit code 2, and leaves no file."""
 
 import hashlib
 import tarfile
@@ -29,7 +29,7 @@ STRAY = f"files/{hashlib.sha256(b'x').hexdigest()}/x"
 
 
 def places(tmp_path, monkeypatch):
-    """Create folders for all files of toolkit, and the folder ``outside``, which toolkit must not change."""
+    """Put toolkit's folders into ``tmp_path``, with the folder ``outside``, which toolkit must not change."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (tmp_path / "outside").mkdir()
@@ -47,7 +47,7 @@ def unbundle(path, *words):
 
 
 def to(place):
-    """Return a relative path to ``place`` that works from any folder, because of 12 times ``../``."""
+    """Return a relative path to ``place``; 12 times ``../`` leads to the root from any test folder."""
     return f"{'../' * 12}{str(place).lstrip('/')}"
 
 
@@ -56,7 +56,9 @@ def listing(folder):
 
 
 def refused(home, data, *words):
-    """Unbundle; check that toolkit exits with 2 and leaves no file; return the error's message."""
+    """Unbundle ``data``; check exit code 2, a one-line error and that no file is left; return the error's
+    message.
+    """
     (home / "evil.tar").write_bytes(data)
     (home / "cache").mkdir()
     before = listing(home)

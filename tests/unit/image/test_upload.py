@@ -16,9 +16,7 @@ GZIP = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 @pytest.fixture
 def cargo_of(tmp_path, monkeypatch):
-    """Return a function that makes an archive in a given form and returns the files that toolkit would
-    upload.
-    """
+    """Return a function that makes an archive and returns the files that toolkit would upload."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
 
     def read(layers, pack, more=None):
@@ -52,8 +50,7 @@ def test_layers_that_are_not_are_compressed(cargo_of):
 
 @every_row("pack", ["", "gzip"])
 def test_of_a_saved_archive_with_an_index_plain_layers_are_compressed_too(cargo_of, pack):
-    # docker save writes an index since release 25. An engine that stores layers as folders saves plain
-    # layers.
+    # Docker 25 and newer write an index. An engine that stores layers as folders saves uncompressed layers.
     layout = oci_layout(LAYERS, pack=pack)
     manifest, sent = cargo_of(LAYERS, pack, layout)
     assert [layer["mediaType"] for layer in manifest["layers"]] == [GZIP, GZIP]

@@ -1,4 +1,4 @@
-"""Test the folder that ``toolkit image render`` writes so that another machine can build the image."""
+"""Test the folder that ``toolkit image render`` writes for a build on another machine."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test the user's program: its command, start folder and copied files, and the error if it never joins its
+"""Test how toolkit prepares a user's program: command, start folder, copied files, and the check of its
 ranks.
 """
 

@@ -1,4 +1,4 @@
-"""Test that the doctor starts a container only for facts that the image does not show, and shows the
+"""Test that toolkit starts a container only to find facts that the image does not show, and shows the
 command.
 """
 

@@ -30,7 +30,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def slurm(place: Path, name: str, answer: str) -> None:
-    """Put a stand-in for a Slurm command on PATH; the stand-in prints ``answer``."""
+    """Put a fake Slurm command that prints ``answer`` on PATH."""
     (place / f"{name}.txt").write_text(answer)
     program = place / "bin" / name
     program.write_text(f"#!/bin/sh\ncat '{place}/{name}.txt'\n")

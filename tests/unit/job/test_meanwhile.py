@@ -1,4 +1,4 @@
-"""Test work in a thread: its result, its error, and that the thread starts before the result is needed."""
+"""Test work in a thread: it starts at once, and gives its result or error when a caller needs it."""
 
 import threading
 

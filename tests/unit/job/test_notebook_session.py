@@ -1,4 +1,4 @@
-"""Test a notebook's tunnel when the remote end, the job or the connection ends."""
+"""Test a notebook's tunnel if the program on the node, the job or the connection ends."""
 
 import msgspec
 import pytest
@@ -24,7 +24,7 @@ FAILS = "echo 'srun: error: no such job' >&2; exit 1"
 
 
 class Node(LocalRunner):
-    """A runner whose remote ends are the given scripts, in order; each script exits at once."""
+    """Runs the given scripts in turn instead of the program on the node, and repeats the last script."""
 
     def __init__(self, *scripts):
         self.left = list(scripts)
@@ -42,8 +42,8 @@ def tunnel():
 
 @pytest.fixture
 def slurm(monkeypatch, tmp_path):
-    """Return a function that sets the job's states for the next queries; the code under test does not
-    sleep.
+    """Return a function that sets the job's states for the next queries; the tests do not wait between
+    queries.
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(notebook_session.time, "sleep", lambda _: None)

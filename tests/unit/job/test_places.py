@@ -1,4 +1,4 @@
-"""Test which host a command connects to."""
+"""Test which host toolkit connects to."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def access(tmp_path, monkeypatch):
 
 @pytest.fixture
 def opened(monkeypatch):
-    """Return the list of opened connections and ``faults``; each connection raises the next fault, if any."""
+    """Return the lists of opened connections and of faults; each connection raises the next fault, if any."""
     configs, faults = [], []
 
     def connect(host, config, place):
@@ -33,7 +33,7 @@ def opened(monkeypatch):
 
 @pytest.fixture
 def asked(access, monkeypatch):
-    """Return the cluster names that the code under test looked up in Docker."""
+    """Return the names of virtual clusters that toolkit looked up."""
     names = []
 
     def find(name):

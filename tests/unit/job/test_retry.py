@@ -19,8 +19,6 @@ BUG = "KeyError: 'x'\nsrun: error: node4: task 3: Exited with exit code 1\n"
 
 
 class Told(Silent):
-    """A ``Tell`` that keeps the notices."""
-
     def __init__(self) -> None:
         self.notices: list[str] = []
 
@@ -30,7 +28,7 @@ class Told(Silent):
 
 @pytest.fixture
 def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Return the list of ``sbatch`` options of each submission; no job reaches Slurm."""
+    """Return the ``sbatch`` options of each submission; no job reaches Slurm."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     calls: list[tuple[str, ...]] = []
@@ -44,7 +42,7 @@ def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str
 
 
 def run(output: str, ends: list[str], tell: Silent, **changes: object) -> JobRecord:
-    """Return the last record of a job; each run writes ``output`` and ends in the next state of ``ends``."""
+    """Run a job whose runs write ``output`` and end in the next state of ``ends``; return the last record."""
     spec = msgspec.structs.replace(RECORD.spec, **{"requeue": True, **changes})
     states = iter(ends)
     record = msgspec.structs.replace(RECORD, spec=spec, state=next(states), exit_code=1)

@@ -1,4 +1,4 @@
-"""Test sweeps: unused values, limits of the number of tasks, the dry run, and the table of results."""
+"""Test sweeps: unused values, the limits of the number of tasks, the dry run, and the table of results."""
 
 import json
 

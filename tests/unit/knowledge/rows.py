@@ -1,4 +1,4 @@
-"""The tables of the knowledge files as plain dictionaries, without the types that toolkit reads them into."""
+"""The tables of the knowledge files as plain dictionaries, as tomllib reads them."""
 
 import re
 import tomllib
@@ -17,31 +17,27 @@ Row = dict[str, Any]
 
 
 def text(name: str) -> str:
-    """Return the text of the file ``name``.toml."""
     return next(file for file in FILES if file.stem == name).read_text("utf-8")
 
 
 def tables(name: str) -> dict[str, Any]:
-    """Return the content of the file ``name``.toml."""
     return tomllib.loads(text(name))
 
 
 def order(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, for comparisons; a pre-release counts as its release."""
+    """Return the numbers of a version for comparisons; ``5.0rc1`` counts as ``5.0``."""
     return tuple(map(int, re.findall(r"\d+", re.split(r"[a-z]", version)[0])))
 
 
 def series(version: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version."""
+    """Return the first two numbers of a version, such as (4, 1) for ``4.1.6``."""
     return (*order(version), 0)[:2]
 
 
 def ascend(versions: list[str]) -> bool:
-    """Return whether each version is newer than the version before it."""
     return all(order(old) < order(new) for old, new in pairwise(versions))
 
 
 def locks() -> Iterator[str]:
-    """Return the texts of all lock files of recipes."""
     for file in sorted(Path(shipped_folder("recipes")).glob("*.lock.json")):
         yield file.read_text("utf-8")

@@ -1,6 +1,4 @@
-"""Test the shipped profiles of current machines: sources, dates, and the profile's settings in the job
-script.
-"""
+"""Test the shipped profiles of current machines: sources, dates, and their settings in the job script."""
 
 import re
 
@@ -25,7 +23,7 @@ _PLAIN = {
     "directory",
     "scratch",
 }
-"""Keys without a source: they describe the profile itself or name the user's folders."""
+"""Fields that need no source: they describe the profile itself or name the user's folders."""
 
 
 def test_at_least_twelve_machines_run_today_and_the_retired_ones_are_apart():

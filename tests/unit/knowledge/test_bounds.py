@@ -1,6 +1,5 @@
-"""Test the source of each row that says in which release a fault ends.
-
-The source must be the changed code or launches of several releases; one successful launch is not enough.
+"""Test the sources of rows that name the first release without a fault: code changes, or launches of several
+releases.
 """
 
 import re
@@ -17,7 +16,7 @@ CURED = {
     "pmix.toml": ("caution", "insists"),
     "runtime.toml": ("defect",),
 }
-"""Tables of faulty releases; for example, the upper bound ``<4.2`` means that 4.2 works."""
+"""Tables whose rows describe faulty releases. For example, the bound ``<4.2`` means that 4.2 works."""
 CODE = re.compile(r"[\w.-]+/[\w.-]+(:\S|#\d+| (commit|issues?|pull) )|docs/news/|NEWS |CVE-|release notes")
 """Text of a source that names the change in the code, or the report of the fault."""
 MEASURED = {
@@ -28,7 +27,7 @@ MEASURED = {
     "mpi.toml libfabric >=2019,<2021.6": "2021.3, 2021.5 and 2021.6 to 2021.17 were measured, and all fail",
     "mpi.toml libfabric >=2021.6,<2021.18": "2021.18 and 2021.19 were measured too, and fail otherwise",
 }
-"""Rows whose upper bound comes from launches, each with the releases that were launched."""
+"""Rows whose upper bound comes from launches, with the launched releases."""
 
 
 def rows() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -43,7 +42,6 @@ def rows() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def bounded() -> Iterator[tuple[str, str]]:
-    """Yield the name and the source of each row with an upper bound."""
     for name, row in rows():
         for key in ("versions", "client", "ucx", "runtime"):
             if "<" in str(row.get(key, "")):
@@ -67,7 +65,6 @@ GPUS = tomllib.loads((shipped_folder("recipes") / "knowledge" / "cuda.toml").rea
 
 
 def ranges() -> Iterator[tuple[str, str, str]]:
-    """Yield the file and both bounds of each range of releases in the tables."""
     for file in sorted((shipped_folder("recipes") / "knowledge").glob("*.toml")):
         for lower, upper in RANGE.findall(file.read_text("utf-8")):
             yield file.name, lower, upper

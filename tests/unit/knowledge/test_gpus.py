@@ -1,4 +1,4 @@
-"""Test what the names of NVIDIA GPUs, as ``nvidia-smi`` prints them, say about the GPUs."""
+"""Test what toolkit derives from the name of an NVIDIA GPU, as ``nvidia-smi`` prints the name."""
 
 import pytest
 
@@ -31,8 +31,8 @@ NAMES = {
     ("3.7", True): ["Tesla K80"],
     ("3.5", True): ["Tesla K40m", "Tesla K20Xm"],
 }
-"""The compute capability, and whether the GPU is made for data centres → names. NVIDIA's forward-compatible
-drivers support only GPUs for data centres (CUDA Compatibility guide).
+"""Names of GPUs, by compute capability and by whether the GPU is made for data centres. Only GPUs for data
+centres support NVIDIA's forward-compatible drivers (CUDA Compatibility guide).
 """
 EACH = [(name, *kind) for kind, names in NAMES.items() for name in names]
 

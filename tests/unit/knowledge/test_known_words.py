@@ -1,8 +1,4 @@
-"""Test words with a digit, sizes and yes/no keys in the knowledge tables.
-
-A word with a digit occurs elsewhere, too; a size in bytes is a round number. A row does not repeat the
-default of a yes/no key.
-"""
+"""Test words with digits, sizes and yes/no keys in the knowledge tables for typing errors."""
 
 import importlib
 import inspect
@@ -37,11 +33,11 @@ ALONE = {
     "to_int64",
     "ud_mlx5",
 }
-"""Words with a digit that only one row has."""
+"""Words with a digit that occur only once in knowledge, code, sites and records."""
 
 
 def corpus() -> Counter[str]:
-    """Return how often each word occurs in the knowledge, the code, the sites and the records of images."""
+    """Return how often each word with a digit occurs in knowledge, code, sites and records."""
     files = [
         *ROOT.glob("toolkit/**/*.py"),
         *ROOT.glob("slurm/**/*.toml"),
@@ -87,7 +83,7 @@ def test_a_size_in_bytes_is_a_power_of_two_or_whole_gibibytes():
 
 
 def defaults(name: str) -> dict[str, set[Any]]:
-    """Return the defaults of each yes/no key in the structs that read a file."""
+    """Return the defaults of each yes/no key in the structs into which toolkit reads a file."""
     module = importlib.import_module(f"toolkit.knowledge.{name}")
     found: dict[str, set[Any]] = {}
     for _, kind in inspect.getmembers(

@@ -1,4 +1,4 @@
-"""Test that a row's texts name each of its version bounds, or that another row starts or ends at it."""
+"""Test that a row's texts name each of its version bounds, or that another row starts or ends there."""
 
 import re
 from collections.abc import Iterator
@@ -27,12 +27,11 @@ UNNAMED = {
     "runtime vulnerable": "<1.4.5 <4.4.2",
     "settings setting": "<2019 <5.0a0",
 }
-"""Exceptions, by table: bounds that their row's texts do not name, and where no other row starts or ends."""
+"""Exceptions: bounds that their row's texts do not name, and at which no other row starts or ends."""
 BOUND = re.compile(rf"(>=|<=|==|<|>)\s*({VERSION.pattern})")
 
 
 def flat(value: Any) -> Iterator[str]:
-    """Yield all texts in a value of a row."""
     if isinstance(value, dict):
         for one in value.values():
             yield from flat(one)
@@ -44,7 +43,7 @@ def flat(value: Any) -> Iterator[str]:
 
 
 def rows() -> Iterator[tuple[str, Row, list[Row]]]:
-    """Yield the table of each row with bounds, the row, and all rows of its table."""
+    """Yield each row with version bounds: the name of its table, the row, and all rows of the table."""
     for file in FILES:
         for name, table in tables(file).items():
             several = table if isinstance(table, list) else [table]
@@ -60,9 +59,7 @@ def bounds_text(row: Row) -> list[str]:
 
 
 def named(sign: str, version: str, texts: str) -> bool:
-    """Return whether texts name a bound's release or, for an upper bound, the series before it (4.1 for
-    ``<4.2``).
-    """
+    """Return whether the texts name the bound's release. For ``<4.2``, the series 4.1 counts too."""
     bound = order(version)
     while len(bound) > 1 and bound[-1] == 0:
         bound = bound[:-1]
@@ -75,7 +72,6 @@ def named(sign: str, version: str, texts: str) -> bool:
 
 
 def unnamed() -> Iterator[str]:
-    """Yield table and bound for each bound that no text names, and at which no other row starts or ends."""
     for name, row, others in rows():
         texts = " ".join(text for key in TEXTS for text in flat(row.get(key, "")))
         near = " ".join(text for other in others if other is not row for text in bounds_text(other))

@@ -1,4 +1,4 @@
-"""Test that each error number has the meaning that the system or the library's documentation gives it."""
+"""Test that each error number has the meaning in the documentation of its system or library."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ DOCUMENTED = {
     "148 149 150",
     "exit": "124 125 126 127",
 }
-"""The numbers of each family, from the documentation that its row names as the source."""
+"""The error numbers of each family, from the documentation that its row names as the source."""
 
 
 def test_a_system_error_has_the_number_and_text_of_this_system():
@@ -48,7 +48,9 @@ GENERAL = {
     "errno": "1 2 11 13 16 17 18 32 98 104 107 110 111 113",
     "cuda": "1 2 3 4 714 716 800 801 999",
 }
-"""Codes with a text that other systems print too, or that other rows of faultlines.toml explain."""
+"""Codes whose text does not identify them: other systems print it, or other rows of faultlines.toml explain
+it.
+"""
 
 
 def test_a_text_tells_its_code_unless_it_is_general():
@@ -77,7 +79,7 @@ LINES = {
     "signal": ("exitcode : -{}", "signal {}", "exit code -{}", "signal 15, exitcode : -{}"),
     "exit": ("exited with exit code {}",),
 }
-"""Lines in which programs print the number of a code."""
+"""Lines in which programs print an error number; ``{}`` stands for the number."""
 
 
 @every_row("family", sorted(LINES))

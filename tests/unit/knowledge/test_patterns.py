@@ -21,7 +21,7 @@ NAMES = {
     ],
     "archive": ["openmpi-4.1.4.tar.bz2", "ompi.git -b v4.1.4", "mpich-4.2.1.tar.gz", "mvapich2-2.3.7.tar.gz"],
 }  # fmt: skip
-"""A name for each row of a table of buildfiles.toml, in the order of the rows."""
+"""A matching name for each row of the tables in buildfiles.toml, in the order of the rows."""
 BUILDFILES = tables("buildfiles")
 
 

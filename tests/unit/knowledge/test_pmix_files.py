@@ -1,4 +1,4 @@
-"""Test the PMIx release for each file name of libpmix, and for each release of Open MPI."""
+"""Test which PMIx release toolkit derives from each file name of libpmix and each release of Open MPI."""
 
 from itertools import groupby, pairwise
 

@@ -59,7 +59,7 @@ def minor_version_compatibility_begins_with_the_branch_of_the_first_minor_releas
 
 BRANCHES = {order(driver)[0] for driver in (*DRIVERS.values(), *MAJOR_DRIVERS.values())}
 OTHER_BRANCHES = {565}
-"""Driver branches that support compatibility packages, and of which no driver came with a CUDA release."""
+"""Driver branches that work with CUDA compatibility packages, but came with no CUDA release."""
 
 
 @every_row("row", CUDA["compat"], ids=lambda row: row["cuda"])
@@ -127,7 +127,6 @@ def the_first_rocm_of_a_gpu_is_the_release_of_the_source() -> None:
 
 
 BASES = {row["name"]: row for row in tables("stacks")["base"]}
-"""The bases of images, by name."""
 
 
 def a_distribution_has_one_c_library_in_all_tables() -> None:

@@ -13,11 +13,11 @@ PREFIXES = {
     "MV2_": "mvapich2",
     "OMPI_MCA_": "openmpi",
 }
-"""Prefixes of variables, each with the MPI that reads these variables."""
+"""Prefixes of variables, and the MPI that reads the variables."""
 NO = {"0", "no", "false", "off", "disabled", "disable"}
 YES = {"1", "yes", "true", "on", "enabled", "enable"}
 OLD_DEVICES = {"mrail", "nemesis", "psm", "sock"}
-"""Modules of the device ch3 of MPICH and MVAPICH2; the modules of ch4 are ofi and ucx."""
+"""Modules of the device ch3 of MPICH and MVAPICH2. The device ch4 has the modules ofi and ucx."""
 SETTINGS = tables("settings")["setting"]
 
 
@@ -74,7 +74,7 @@ def flat(row: Row, *keys: str) -> str:
 
 
 def rows_with_bounds() -> Iterator[tuple[Row, str, str]]:
-    """Yield each row of tables about launches, with its texts and its bounds."""
+    """Yield each row about launches, its texts, and its version bounds."""
     for file in ("mpi", "pmix", "reported", "runtime"):
         for table in tables(file).values():
             for row in table if isinstance(table, list) else ():

@@ -1,4 +1,4 @@
-"""Test site profiles: the search by name, strict reading, and one-line errors."""
+"""Test how toolkit finds and reads site profiles, and its one-line errors for wrong profiles."""
 
 import itertools
 import tomllib
@@ -165,7 +165,7 @@ SHELL = set("'\"`;&|<>\n\\!*?(){}[]#~ ")
 
 
 def words(site: Site) -> list[str]:
-    """Return every value of a profile that the job script contains, except options and constraints."""
+    """Return the values of a profile that the job script contains, without options and constraints."""
     here = site.defaults
     return [
         *(word.removeprefix("swap ").replace(" ", "") for word in (*site.modules, *site.container.modules)),

@@ -31,7 +31,7 @@ REASONS = [
 ]
 """A reason of Slurm for each row of ``reasons.like``, in the order of the rows."""
 KERNELS = ["3.10.0-1127.el7.x86_64", "3.10.0-1160.el7", "4.14.0.amzn2", "4.18.0-80.el8"]
-"""Kernels of distributions that contain features of newer kernels."""
+"""Kernels into which distributions copied features of newer kernels."""
 
 
 def the_solver_has_one_position_for_each_component() -> None:
@@ -69,7 +69,7 @@ def a_release_of_a_distribution_has_its_number_in_its_names() -> None:
             assert order(before[mpi]) < order(after[mpi]), after["title"]
     for row in BUILDFILES["distribution"]:
         assert row.get("openmpi", "4.1.4") in {*re.findall(r"(?:Open MPI |openmpi-)([\d.]*\d)", sources)}
-        # toolkit knows no launch with MPICH 3.3.
+        # No source names a launch with MPICH 3.3.
         assert row.get("mpich", "3.3").startswith("3.3") or row["mpich"] in VERSION.findall(sources)
 
 

@@ -20,23 +20,22 @@ OF_ROW = {
     "jax": ("jax", "jaxlib"),
     "cuda": ("cuda-toolkit[cudart]",),
 }
-"""By component, the names of the wheels that have the version of the component's row. The wheel of any other
-component has the component's name.
+"""Wheels that have the version of their component's row. For other components, the wheel has the component's
+name.
 """
 DRIVERS = tables("cuda")["major_driver"]["minimum"]
 RECORDS = json.loads((Path(__file__).parents[2] / "matrix" / "images.json").read_text("utf-8"))
 STACKS_TEXT = text("stacks")
 PATCHES = Path(__file__).parents[3] / "recipes" / "patches"
 NAMED = {version for *_, row in ROWS for version in VERSION.findall(row["source"])}
-"""All versions that the sources of rows name. For example, the source of a PyTorch row also names versions of
-CUDA libraries.
+"""All versions that the rows' sources name. For example, the source of a PyTorch row also names CUDA
+libraries.
 """
 LOCKS = "\n".join(locks())
 REFERENCE = re.compile(r"(?:(debian|pypi|source|published) )?(\S+)")
 
 
 def pins(row: Row) -> Iterator[tuple[str, str]]:
-    """Yield the name and the version of each wheel that a row pins."""
     for wheel in row.get("wheels", ()):
         name, _, version = wheel.partition("==")
         if version:
@@ -98,7 +97,7 @@ def an_mpi_library_has_one_soname_and_known_interfaces(name: str, row: Row) -> N
             speaks.get("markers", []) == record.get("libmpi_strings", speaks.get("markers", []))
             or name == "openmpi"
         )
-        # A netmod of UCX has no shared memory of MPICH's own.
+        # MPICH over UCX uses UCX's shared memory.
         assert speaks.get("own_shm") == (False if speaks.get("device") == "ch4:ucx" else None)
 
 
@@ -173,7 +172,7 @@ def test_pytorch_and_torchvision_have_the_published_pairs():
     for row in STACKS["torchvision"]:
         torch = row["requires"]["torch"].partition(".*")[0]
         major, minor = order(torch)
-        # PyTorch 2.15 uses the torchvision of PyTorch 2.14.
+        # PyTorch 2.15 uses the same torchvision release as PyTorch 2.14.
         assert (major, *series(row["version"])) == (2, 0, min(minor, 14) + 15)
 
 

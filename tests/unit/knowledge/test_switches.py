@@ -1,4 +1,4 @@
-"""Test the yes/no keys of rows: a row states such a key only if its value differs from the usual value."""
+"""Test that a row states a yes/no key only if its value is unusual."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,15 +6,14 @@ from tests.unit.knowledge.rows import FILES, Row, tables
 from tests.unit.tables import every_row
 
 WITHOUT = {"batch", "card", "forked", "found", "mpiexec", "named", "ssh"}
-"""Yes/no keys that rows set only to false. Rows set the other yes/no keys only to true, except those in
-``BOTH``.
+"""Yes/no keys that rows state only as false. Rows state other keys only as true, except the keys in ``BOTH``.
 """
 BOTH = {"alone", "data_centre", "own_shm", "step"}
-"""Keys of tables that have a row for each value."""
+"""Yes/no keys that some rows state as true and other rows state as false."""
 
 
 def switches(table: Row, key: str = "") -> Iterator[tuple[str, Row, str]]:
-    """Yield for each yes/no key the path of its table, the table, and the key."""
+    """Yield the table's path, the table and the key for each yes/no key."""
     for name, value in table.items():
         if isinstance(value, bool):
             yield key, table, name

@@ -1,4 +1,4 @@
-"""An example job and example plans for the tests of this folder, and functions that render job scripts."""
+"""An example job, example plans, and functions that render job scripts."""
 
 from typing import Any
 
@@ -55,7 +55,6 @@ ACROSS = msgspec.structs.replace(
     launcher=("/usr/bin/mpirun", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", "toolkit-agent"),
     unset=("OMPI_MCA_btl",),
 )
-"""A plan for several nodes."""
 
 RECORD = JobRecord(
     key="mnist-20261121-000000-abc123",
@@ -82,7 +81,7 @@ def launch(
     host: HostFacts = NO_HOST,
     image: ImageFacts = NO_IMAGE,
 ) -> Plan:
-    """Return a plan with the added settings of the site, the facts and the job."""
+    """Return a copy of the plan with the settings of the site, the facts and the job."""
     return add_site_settings(plan, host, image, request_of(what, what.env, plan.mode, site), site)
 
 

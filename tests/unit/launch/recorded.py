@@ -1,4 +1,4 @@
-"""A runner that replaces Slurm in tests: it gives recorded answers and keeps a job's files in memory."""
+"""A fake runner that gives recorded answers instead of Slurm's, and keeps a job's files in memory."""
 
 from toolkit.run.command import Completed
 
@@ -14,11 +14,12 @@ AWAY = (1, "", "slurm_load_jobs error: Unable to contact slurm controller (conne
 
 
 class Recorded:
-    """Runner that answers each program with its recorded texts in turn, and repeats the last text.
+    """A runner that gives each program's recorded answers in turn, and then repeats the last answer.
 
-    ``answers`` maps a program's name to its answers. A text is standard output with exit status 0; a tuple is
-    exit status, standard output and standard error. The runner raises an answer that is an exception;
-    ``None`` means that the program exceeds its timeout. A program without answers exits with status 127.
+    ``answers`` maps a program to its answers. A text is standard output with exit status 0. A tuple is exit
+    status, standard output and standard error. The runner raises an answer that is an exception. ``None``
+    means that the program exceeds its timeout. A program without answers exits with status 127.
+
     ``files`` maps paths to contents. ``ran`` lists the words of each command.
     """
 

@@ -41,7 +41,7 @@ DESCRIBED = {
     "shifter": "tar",
     "sarus": "tar",
 }
-"""Runtimes whose scripts the project never ran, each with the file extension of its images."""
+"""Runtimes whose scripts the project never ran, with the file name extension of their images."""
 BECAUSE = "Open MPI 4.1.4 in the image uses PMIx 4.2.2, compatible with Slurm's PMIx 5.0.7"
 
 EVERYTHING = spec(
@@ -152,7 +152,7 @@ MORE: dict[str, dict[str, Any]] = {
     "job-project.sh": {"site": Site(schema="site/1", title="a site", purge=True)},
     "job-pbs-podman.sh": {"site": sites.site("polaris"), "notes": ["PBS starts this script."]},
 }
-"""More arguments for the scripts of some cases."""
+"""Additional arguments of ``job_script`` for some cases."""
 
 RELAY = "relay.sh"
 """The program that a notebook's SSH tunnel starts on the node of the job."""
@@ -223,7 +223,7 @@ def run(script: str, folder: Path, *, ends: int = 0, **environment: str) -> Ran:
 
 
 def given_to(folder: Path, name: str) -> str:
-    """Return the value that a job's ranks get for a variable from the job's file ``variables.sh``."""
+    """Return the value that the job's file ``variables.sh`` sets for a variable."""
     words = ["sh", folder / "variables.sh", "sh", "-c", f'printf "%s" "${name}"']
     return subprocess.run(words, check=True, capture_output=True, env={}, timeout=20).stdout.decode()
 

@@ -1,4 +1,4 @@
-"""Settings for environments: uv uses wheels from a folder, and no package index."""
+"""Settings for these tests: uv takes wheels from a folder and uses no package index."""
 
 import pytest
 

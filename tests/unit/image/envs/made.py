@@ -1,4 +1,4 @@
-"""Make a small image with Python packages, and wheels for it, without a network."""
+"""Make a small image with Python packages, and wheels, without a network."""
 
 import hashlib
 import zipfile
@@ -15,7 +15,7 @@ MINOR = "3.11"
 def write_image(
     path: Path, packages: dict[str, str] | None = None, requires: dict[str, str] | None = None
 ) -> Path:
-    """Write a SIF with Python 3.11 and packages by name and version; the packages contain no code."""
+    """Write a SIF with Python 3.11 and the named packages, which contain no code."""
     files = {**BASE, "/usr/bin/python3.11": elf(text=b"\x003.11.2\0")}
     for name, version in (packages or {"numpy": "1.26.4", "six": "1.16.0"}).items():
         lines = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"]
@@ -40,7 +40,7 @@ def write_wheel(
     files: dict[str, str] | None = None,
     scripts: str = "",
 ) -> Path:
-    """Write a wheel with one module, which contains the version, and return the wheel's path."""
+    """Write a wheel whose module has the version as ``VERSION``, and return the wheel's path."""
     folder.mkdir(exist_ok=True)
     stem = f"{name}-{version}"
     lines = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"]

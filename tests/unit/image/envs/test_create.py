@@ -179,7 +179,6 @@ def test_a_wheel_of_an_old_pre_release_is_not_taken_for_a_release_without_a_whee
 
 
 def write_source(folder):
-    """Write the source distribution of ``native`` 1.0."""
     folder.mkdir(exist_ok=True)
     meta = b"Metadata-Version: 2.2\nName: native\nVersion: 1.0\n"
     project = b'[project]\nname = "native"\nversion = "1.0"\n'

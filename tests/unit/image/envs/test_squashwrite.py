@@ -18,7 +18,6 @@ NOISE = random.Random(7).randbytes(3 * BLOCK + 17)
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a folder with special cases: large and empty files, large folders, long names, links."""
     root = tmp_path / "root"
     for name, content in {
         "noise": NOISE,

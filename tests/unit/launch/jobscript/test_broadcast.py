@@ -60,9 +60,7 @@ def test_the_script_starts_from_the_copies():
 
 @pytest.fixture
 def node(tmp_path):
-    """Return a function that runs ``broadcast.sh`` as a node does and returns its status, output and
-    errors.
-    """
+    """Return a function that runs a step of ``broadcast.sh`` and returns exit status, output and errors."""
     folder = tmp_path / "copies"
 
     def call(step, *files, most=1000, job="7"):

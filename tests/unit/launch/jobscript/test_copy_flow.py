@@ -1,4 +1,4 @@
-"""Test a complete job script that copies its image to the node, also after a failed copy."""
+"""Test a complete job script that copies its image to the node, also if the copy fails."""
 
 import hashlib
 import os
@@ -17,16 +17,17 @@ from toolkit.run.local import LocalRunner
 CONTENT = os.urandom(5000)
 SHA = hashlib.sha256(CONTENT).hexdigest()
 RUNS = '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\nexec "$@"\n'
-"""A stand-in for ``srun`` on one node and for ``timeout``: it skips the options and runs the command."""
+"""A fake ``srun`` or ``timeout``: it skips the options and runs the command."""
 HALF = '#!/bin/bash\nshift\nhead -c 100 "$1" > "$2"\nexit {}\n'
-"""A stand-in for ``cp`` that writes the first 100 bytes and exits with the given status."""
+"""A fake ``cp``: it writes the first 100 bytes and exits with the given status."""
 
 
 @pytest.fixture
 def job(tmp_path, monkeypatch):
-    """Return a function that runs a job with image copies; ``given`` are programs of its node.
+    """Return a function that runs a job that copies its image.
 
-    The function returns the arguments of the container runtime, the files left on the node, and the output.
+    ``given`` adds or replaces programs of the node. The function returns the container runtime's arguments,
+    the files left on the node, and the output.
     """
     shared, node, programs = tmp_path / "shared.sif", tmp_path / "node", tmp_path / "bin"
     shared.write_bytes(CONTENT)

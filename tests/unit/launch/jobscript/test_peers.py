@@ -102,9 +102,7 @@ def get_world_size(): return int(os.environ["SIZE"])
 
 
 def check(folder, tasks, **env):
-    """Run the check with a fake PyTorch; ``env`` sets its world size (SIZE) and the sum over its ranks
-    (TOTAL).
-    """
+    """Run the check with a fake PyTorch: ``SIZE`` sets its world size, ``TOTAL`` the sum over its ranks."""
     (folder / "torch" / "distributed").mkdir(parents=True, exist_ok=True)
     (folder / "torch" / "__init__.py").write_text(FAKE)
     (folder / "torch" / "distributed" / "__init__.py").write_text(DIST)

@@ -1,4 +1,4 @@
-"""Test the script ``toolkit-ranks.sh``, which sets each rank's number and peers, with real shells."""
+"""Test with real shells how ``toolkit-ranks.sh`` sets each rank's number and peers."""
 
 import json
 import os
@@ -24,8 +24,8 @@ def plan_of(program: ProgramName, starter: Starter = "") -> Plan:
 
 
 def told(folder: Path, plan: Plan, command: str = "env", **variables: str) -> tuple[dict[str, str], str]:
-    """Create ``toolkit-ranks.sh`` as a job script does, and run it as rank 3 of 4; return the command's
-    variables.
+    """Write ``toolkit-ranks.sh`` as a job does, and run it as rank 3 of 4; return the command's variables and
+    output.
     """
     spec = msgspec.structs.replace(SPEC, directory=str(folder), ranks_per_node=2)
     text = job_script(spec, plan, "why")

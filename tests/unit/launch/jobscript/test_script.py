@@ -39,8 +39,8 @@ def test_golden_scripts_are_clean_shell():
 
 
 def test_a_job_that_was_submitted_without_its_environment_hands_it_to_its_ranks(tmp_path: Path):
-    # sbatch --export=NONE sets this variable in the script; srun would then search the runtime without a
-    # PATH.
+    # sbatch --export=NONE sets this variable. srun would then have no PATH and not find the container
+    # runtime.
     ran = run(job_script(spec(directory=f"{tmp_path}/run"), SRUN, "x"), tmp_path, SLURM_EXPORT_ENV="NONE")
     assert "srun exports all" in ran.said
     assert "NONE" not in ran.said
@@ -176,9 +176,7 @@ def test_a_nul_byte_is_refused():
 
 
 def test_every_value_in_shell_templates_is_quoted_or_checked():
-    """Each ``{{ }}`` needs the filter ``sh``, or an entry in ``checked`` with the reason why it needs no
-    filter.
-    """
+    """Each ``{{ }}`` has the filter ``sh``, or an entry in ``checked`` with a reason for no filter."""
     checked = {
         "version",  # toolkit's version
         "variables", "variables_end", "variables_file",  # quoted by variables.script_of in a here-document

@@ -1,4 +1,4 @@
-"""Test single values of a job: toolkit accepts valid values, and an error shows the right form."""
+"""Test the check of each value of a job: toolkit accepts valid values, and an error shows a valid form."""
 
 import pytest
 

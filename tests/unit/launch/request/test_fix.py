@@ -1,4 +1,4 @@
-"""Test fixes: the engine predicts success with a fix, and a launch that works needs no fix."""
+"""Test that toolkit suggests a fix that the engine predicts to work, and no fix for a working launch."""
 
 import msgspec
 
@@ -58,9 +58,7 @@ def test_every_fix_is_predicted_to_work():
 
 
 def test_a_remedy_is_tried_where_no_plan_of_the_engine_works(monkeypatch):
-    """All plans of the engine fail in this test; the fix is the first change that the engine predicts to
-    work.
-    """
+    """No plan of the engine works here. The fix is the first change that the engine predicts to work."""
     tried = []
 
     def foreseen(host, image, request, plan):

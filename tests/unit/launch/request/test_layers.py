@@ -1,4 +1,4 @@
-"""Test the strict reading and the priority of options, variables, job files and settings."""
+"""Test how strictly toolkit reads options, variables, job files and settings, and which has priority."""
 
 import pytest
 

@@ -19,7 +19,7 @@ HOSTILE = [
 
 
 def written(values):
-    """Return the values in the form of ``NAME=VALUES``: separated by commas, each in quotation marks."""
+    """Return the values for ``NAME=VALUES``: in quotation marks, separated by commas."""
     return ",".join(f'"{value.replace(chr(34), chr(34) * 2)}"' for value in values)
 
 

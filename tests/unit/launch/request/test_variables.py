@@ -1,4 +1,4 @@
-"""Test the ranks' variables: their sources, and that no argument and no record contains a secret value."""
+"""Test where the ranks' variables come from, and that no argument or record contains a secret value."""
 
 import os
 import stat
@@ -34,8 +34,8 @@ from toolkit.run.local import LocalRunner
 CANARY = "c4n4ry $x `y` 'z'\nsecond line"
 VALUES = {"MY_TOKEN": Hidden(CANARY)}
 
-# Replaces srun, mpirun and the runtime: it records its argument list, which the kernel shows to all users,
-# then executes the rank's command.
+# A fake srun, mpirun and container runtime. It records its arguments, which the kernel shows to all users,
+# and then runs the command.
 PROGRAM = """#!/bin/bash
 cat /proc/$$/cmdline >> "$SEEN"
 while [ "$1" != sh ] && [ "$1" != singularity ]; do [ "$#" -gt 1 ] || exit 0; shift; done
