@@ -27,7 +27,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
 class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a sweep. ``best`` maps each metric to the number of the task with the best value.
 
-    The best value is the smallest value of a loss or an error, and the largest value of any other metric.
+    The best value is the smallest loss, error or perplexity, and the largest value of any other metric.
     """
 
     schema: str = "toolkit.sweep/1"
