@@ -172,7 +172,7 @@ def _on_disk(path: Path | FileIO) -> Iterator[None]:
         raise Full(
             f"{path.name if isinstance(path, FileIO) else path}: "
             f"cannot be written: {error.strerror or error}",
-            fix="free some space, or set TOOLKIT_CACHE_DIR to a folder on a larger disk",
+            fix="delete some files, or set TOOLKIT_CACHE_DIR to a folder on a larger disk",
         ) from error
 
 

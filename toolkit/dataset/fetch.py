@@ -88,7 +88,7 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
     except OSError as error:
         raise Full(
             f"{folder}: {file.name} cannot be written: {error.strerror or error}",
-            fix="free some space, or choose another folder with -o",
+            fix="delete some files, or choose another folder with -o",
         ) from error
     finally:
         beside.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Test site profiles on a real cluster: toolkit writes, checks and uses them, and reports later changes."""
+"""Test site profiles on a real cluster: toolkit writes, checks and uses them, and reports changed clusters."""
 
 import json
 

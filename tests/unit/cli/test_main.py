@@ -370,5 +370,5 @@ def test_an_output_that_takes_no_more_is_named(monkeypatch, unbuffered):
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         "error: standard output: cannot be written: No space left on device",
-        "hint: free space on the disk of the output file, or redirect the output to another file",
+        "hint: delete files on the disk of the output file, or redirect the output to another file",
     ]

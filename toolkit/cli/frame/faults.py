@@ -69,7 +69,7 @@ def _of_system(error: OSError) -> ToolkitError:
     where = f"{error.filename}: " if error.filename else ""
     said = f"{where}{error.strerror or error}"
     if error.errno in _FULL:
-        return CheckFailed(said, fix="free space on that disk (see `df -h`), or use another disk")
+        return CheckFailed(said, fix="delete files on that disk (see `df -h`), or use another disk")
     if error.filename and error.errno in _NO_SUCH_NAME:
         return BadInput(said)
     return ToolkitError(said)

@@ -52,7 +52,7 @@ def write_whole(path: Path, content: bytes) -> None:
         said = "no process reads this pipe" if error.errno == errno.ENXIO else error.strerror or error
         why = f"{path}: cannot be written: {said}"
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise CheckFailed(why, fix="free space on that disk, or give a file on another disk") from error
+            raise CheckFailed(why, fix="delete files on that disk, or give a file on another disk") from error
         raise BadInput(why) from error
 
 

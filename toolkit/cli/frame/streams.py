@@ -68,7 +68,7 @@ def report_write_error() -> Iterator[None]:
         _give_up()
         raise ToolkitError(
             f"{_OUTPUT}: cannot be written: {error.strerror}",
-            fix="free space on the disk of the output file, or redirect the output to another file",
+            fix="delete files on the disk of the output file, or redirect the output to another file",
         ) from error
 
 

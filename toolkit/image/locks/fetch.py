@@ -270,7 +270,7 @@ def _disk(error: OSError, target: Path) -> CheckFailed:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         what, fix = (
             f"the disk of {target.parent} is full",
-            "free some space, or set TOOLKIT_CACHE_DIR to a folder on another disk",
+            "delete some files, or set TOOLKIT_CACHE_DIR to a folder on another disk",
         )
     else:
         what = f"{target.parent} cannot be written: {error.strerror or error}"

@@ -144,7 +144,7 @@ def write(
         CheckFailed: if toolkit cannot pack the image; an incomplete file ``part`` may remain.
     """
     size = size_of(source)
-    fix = "free space on that disk, or write the SIF to another folder with -o"
+    fix = "delete files on that disk, or write the SIF to another folder with -o"
     workspace.require_space(part.parent, size // _LEAST_SHARE, "the SIF", fix)
     config = read_config(source)
     when, architecture = epoch(source, config), str(source.attrs.get("Architecture") or "")
@@ -247,6 +247,6 @@ def _metadata(sif: Path) -> bytes:
 def _full(path: str) -> CheckFailed:
     return CheckFailed(
         f"the disk is full: {path}",
-        fix="free space on that disk, or use a larger disk: `-o` for the SIF, APPTAINER_TMPDIR for temporary "
-        "files; toolkit removed its incomplete file",
+        fix="delete files on that disk, or use a larger disk: `-o` for the SIF, APPTAINER_TMPDIR for "
+        "temporary files; toolkit removed its incomplete file",
     )

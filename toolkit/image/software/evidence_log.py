@@ -27,8 +27,7 @@ class ImageEvidence:
         self, name: str, version: PackageVersion | UnknownVersion | None, absence_reason: str
     ) -> str | None:
         """Record the evidence of the fact ``name``, or why the fact is absent or unknown. Return the fact's
-        value, or None. ``absence_reason`` says why a fact is absent, such as ``ssh on the
-        image's PATH: not in the image``.
+        value, or None. ``absence_reason`` says why a fact is absent: ``libucp.so.0: not in the image``.
         """
         if isinstance(version, UnknownVersion):
             self.unknown[name] = version.reason

@@ -223,7 +223,7 @@ def _fetch(
         part_folder,
         max(0, copies * total - size_on_disk),
         f"{source}",
-        "free space on that disk, or write to another disk with -o; the next run resumes the download",
+        "delete files on that disk, or write to another disk with -o; the next run resumes the download",
     )
     tell.step(f"Fetching {source} ({format_size(total)})")
     before = 0

@@ -169,7 +169,10 @@ def _of_engine(ref: Reference, has_blob: Present, tell: Tell, stack: ExitStack) 
     size = size_of(image)
     root = workspace.temporary_root()
     workspace.require_space(
-        root, size + _SPARE, "the image", "free space on that disk, or set TMPDIR to a folder on another disk"
+        root,
+        size + _SPARE,
+        "the image",
+        "delete files on that disk, or set TMPDIR to a folder on another disk",
     )
     tell.step(f"Copying {ref.tag} from the Docker engine ({format_size(size)})")
     return _of_save(stream_archive(client, str(image.id)), ref, has_blob, tell, stack)

@@ -114,7 +114,7 @@ def _replace_by_signed(
         real_path.parent,
         sif.stat().st_size,
         "the signed copy",
-        "free space on that disk: until signing ends, the disk holds the SIF and its signed copy",
+        "delete files on that disk: until signing ends, the disk holds the SIF and its signed copy",
     )
     with _report_untouched(real_path), workspace.beside(real_path) as part:
         tell.step(f"Signing {sif.name} as {maker.user}")
@@ -149,7 +149,7 @@ def _report_untouched(sif: Path) -> Iterator[None]:
     except OSError as error:
         raise CheckFailed(
             f"{error.filename or sif.parent}: {error.strerror}",
-            fix=f"{sif.name} is unchanged; free space on its disk, or sign a copy in your own folder",
+            fix=f"{sif.name} is unchanged; delete files on its disk, or sign a copy in your own folder",
         ) from error
 
 

@@ -138,6 +138,6 @@ def _not_written(name: str, error: OSError) -> CheckFailed:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return CheckFailed(
             f"the disk is full: {Path(name).parent}",
-            fix="free space on this disk, and run the same command again to resume the transfer",
+            fix="delete files on this disk, and run the same command again to resume the transfer",
         )
     return CheckFailed(f"{name}: cannot be written: {error.strerror}")
