@@ -1,4 +1,4 @@
-"""Test site profiles on a real cluster: toolkit writes, checks and uses them, and reports changed clusters."""
+"""Test site profiles on a real cluster: toolkit writes, checks and uses them, and reports differences."""
 
 import json
 
