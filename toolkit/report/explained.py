@@ -109,7 +109,8 @@ def steps(fix: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += letter
-    return [part.strip() for part in parts if part.strip()]
+    choices = (part.strip().removeprefix("or ").removeprefix("or, ") for part in parts)
+    return [f"{choice[0].upper()}{choice[1:].removesuffix('.')}." for choice in choices if choice]
 
 
 def shorten_line(text: str) -> str:

@@ -53,9 +53,9 @@ def test_lines_fit_the_terminal(width):
 @every_row(
     ("fix", "wanted"),
     [
-        ("one", ["one"]),
-        ("one; two", ["one", "two"]),
-        ("sinfo -o 'a; b'; two (x; y)", ["sinfo -o 'a; b'", "two (x; y)"]),
+        ("one", ["One."]),
+        ("one; two; or three.", ["One.", "Two.", "Three."]),
+        ("show 'a; b'; two (x; y)", ["Show 'a; b'.", "Two (x; y)."]),
         ("Run one; it is short.\nRun two.", ["Run one; it is short.", "Run two."]),
     ],
 )
