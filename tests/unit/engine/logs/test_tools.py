@@ -63,8 +63,7 @@ def test_a_go_program_may_continue_after_an_error():
         "/usr/bin/xauth:  error in locking authority file /home/ada/.Xauthority",
         "error: XDG_RUNTIME_DIR not set in the environment.",
         'ERRO[0000] unable to write pod event: "open : no such file or directory"',
-        "[1795865087.484604] [node2:91   :f]        vfs_sock.c:49   UCX  DIAG  failed to create directory "
-        "'/run/user/1000/ucx': No such file or directory",
+        "[17958.48] [node2:91 :f]  vfs_sock.c:49 UCX  DIAG  failed to create '/run/user/1': No such file",
     ],
 )
 def test_a_harmless_line_at_the_start_of_a_container_is_no_root_line(line):
