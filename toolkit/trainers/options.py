@@ -1,6 +1,6 @@
 """Check the options of a trainer without training: ``python -m toolkit.trainers.options NAME OPTIONS``.
 
-The program prints the strategy that the options select. If an option is wrong, the program prints one line on
+The program prints the strategy that the options select. If an option is wrong, the program prints the error on
 standard error and exits with status 2. The check of the options does not need TensorFlow or the data.
 """
 
