@@ -1,4 +1,4 @@
-"""Test splitting output into lines: pieces of any size, and no extra time for pieces without a line break."""
+"""Test that toolkit splits output into lines, also if it arrives in pieces of any size."""
 
 import os
 import sys

@@ -92,8 +92,8 @@ def _index() -> tuple[WordFinder, set[int], dict[bytes, list[tuple[bytes, int]]]
     """Return an index of the parts, for :func:`likely_parts`: a word finder, the numbers of the parts that
     require no text, and a table.
 
-    The table maps each word to pairs ``(text, number)``: ``text`` contains the word, and the part with this
-    ``number`` requires ``text``.
+    The table maps each word to pairs ``(text, number)``: ``text`` contains the word, and the
+    part ``number`` can match only a line that contains ``text``.
     """
     always, by_word = set[int](), dict[bytes, list[tuple[bytes, int]]]()
     for number, part in enumerate(_parts()):
