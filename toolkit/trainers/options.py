@@ -1,7 +1,7 @@
 """Check the options of a trainer without training: ``python -m toolkit.trainers.options NAME OPTIONS``.
 
-The program prints the strategy that the options select. If an option is wrong, the program prints the error on
-standard error and exits with status 2. The check of the options does not need TensorFlow or the data.
+The program prints the strategy that the options select. If an option is wrong, the program prints the error
+and exits with status 2. The check of the options does not need TensorFlow or the data.
 """
 
 import importlib

@@ -57,8 +57,8 @@ class SearchProblem:
 
     ``named_components`` lists the components that the recipe names. Only for these components may the solver
     use opt-in rows, which have ``asked = true`` in ``stacks.toml``. The solver ignores a conflict between two
-    components if ``ignored_pairs`` contains this pair. ``works`` checks a stack on the cluster. ``conflicts`` maps each
-    reason why the search rejected a row to the components of this conflict.
+    components if ``ignored_pairs`` contains this pair. ``works`` checks a stack on the cluster.
+    ``conflicts`` maps each reason why the search rejected a row to the components of this conflict.
     """
 
     book: RowOrder

@@ -81,7 +81,7 @@ def _lz4(data: bytes, limit: int) -> bytes:
         token = data[position]
         literals, position = _length(data, position + 1, token >> 4)
         if literals > min(limit - len(out), len(data) - position):
-            raise ValueError("a length in the LZ4 data is larger than the block")
+            raise ValueError("a length in the LZ4 data exceeds the block")
         out += data[position : position + literals]
         position += literals
         if position >= len(data):
@@ -90,7 +90,7 @@ def _lz4(data: bytes, limit: int) -> bytes:
         matched, position = _length(data, position + 2, token & 15)
         length = matched + 4
         if not 0 < distance <= len(out) or length > limit - len(out):
-            raise ValueError("the LZ4 data copy bytes from outside the block")
+            raise ValueError("a copy in the LZ4 data exceeds the block")
         start = len(out) - distance
         if length <= distance:
             out += out[start : start + length]
