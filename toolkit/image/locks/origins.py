@@ -112,7 +112,7 @@ def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> 
     if not known:
         raise Missing(
             f"{file.file} is a Debian package, but no Debian mirror is configured on this machine",
-            fix=f"set {MIRROR} to the URL of a mirror that this machine can reach",
+            fix=f"set {MIRROR}=URL; URL is a mirror that this machine can reach",
         )
     return tuple(f"{mirror}/{path}" for mirror in known)
 

@@ -131,7 +131,7 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
     if not debian:
         raise Missing(
             f"no Debian mirror for {release} is configured on this machine",
-            fix=f"set {MIRROR} to the URL of a mirror that this machine can reach",
+            fix=f"set {MIRROR}=URL; URL is a mirror that this machine can reach",
         )
     areas = "main contrib non-free"
     lines = [f"deb {debian[0]} {suite} {areas}" for suite in (release, f"{release}-updates")]
