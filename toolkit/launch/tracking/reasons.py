@@ -1,4 +1,7 @@
-"""Describe in words, from Slurm's reason code, why a job waits and what the user can do."""
+"""Describe in words, from Slurm's reason code, why a job waits and what the user can do.
+
+The words are in ``recipes/knowledge/slurm.toml``.
+"""
 
 import re
 

@@ -1,4 +1,7 @@
-"""Read a machine's processor, memory, networks and MPI settings from sections of the probe's output."""
+"""Read a machine's processor, memory, networks and MPI settings from sections of the probe's output.
+
+``system.py`` reads the GPUs.
+"""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Parse a machine's distribution, C library and GPU driver."""
+"""Parse a machine's distribution, C library, GPUs and GPU drivers."""
 
 import re
 import shlex
