@@ -50,7 +50,7 @@ def list_sites(historic: bool, as_json: bool) -> None:
             found[name] = sites.site(name)
         except BadInput as error:
             trouble.append(error)
-    own = {name for name in found if sites.find(name).parent == sites.own_folder()}
+    own = found.keys() & set(_own())
     if as_json:
         rows = [row(name, one, own=name in own) for name, one in found.items()]
         say_json({"schema": "toolkit.sites/1", "sites": rows})

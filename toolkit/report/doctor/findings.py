@@ -37,7 +37,7 @@ def findings(
         yield from wrap_text(finding.title, 11, width)
         for line in finding.evidence:
             yield from (style(part, "dim") for part in wrap_text(line, 13, width, prefix="· "))
-        if finding.id in silenced and finding.severity != "error":
+        if is_silenced(finding, silenced):
             yield from wrap_text(f"silenced: {silenced[finding.id]}", 13, width, prefix="· ")
         if finding.fix[1:] not in answer_text:
             yield from _fix_lines(finding.fix, width)
@@ -52,10 +52,13 @@ def findings(
 
 
 def without_silenced(all_findings: tuple[Finding, ...], silenced: Mapping[str, str]) -> tuple[Finding, ...]:
-    """Return the findings whose ids are not in ``silenced``. Errors always remain, because they stop the
-    launch.
-    """
-    return tuple(f for f in all_findings if f.id not in silenced or f.severity == "error")
+    """Return the findings that the shorter page shows, which omits silenced findings."""
+    return tuple(finding for finding in all_findings if not is_silenced(finding, silenced))
+
+
+def is_silenced(finding: Finding, silenced: Mapping[str, str]) -> bool:
+    """Return whether ``silenced`` hides a finding. toolkit never hides errors, which stop the launch."""
+    return finding.id in silenced and finding.severity != "error"
 
 
 def _fix_lines(fix: str, width: int) -> Iterator[str]:
