@@ -81,7 +81,11 @@ class Laptop:
 
 def on(cluster, user, *words, stdin=None):
     out, err = bytearray(), bytearray()
-    take = lambda o, e: (out.extend(o), err.extend(e))  # noqa: E731
+
+    def take(of_out, of_err):
+        out.extend(of_out)
+        err.extend(of_err)
+
     status = use.execute(cluster, "login", user, words, take, stdin)
     return status, out.decode(), err.decode()
 

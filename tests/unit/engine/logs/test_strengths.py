@@ -34,7 +34,7 @@ CAUSES = {
         "Attempting to use an MPI routine before initializing MPI",
         "Error: No available node types can fulfill resource request {'GPU': 8.0}",
         "[ABORT] A required keyword BASIS_SET was not found in section KIND",
-        "Error in routine readpp (1): file /work/Si.UPF not found",
+        "Error in routine readpp (1): file /home/ada/Si.UPF not found",
     ],
     3: [  # errors in the log of a program that may continue
         "Fehler: keine Rechte",
